@@ -37,7 +37,7 @@ VGG_BLOCKS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512,
 """Channels of the convolutions before each pool."""
 VGG_HIDDEN = 4096
 RESNET_BLOCKS = (3, 4, 6, 3)
-"""Of each stage; each stage has twice the channels of the one before."""
+"""Blocks of each stage; each stage has twice the channels of the one before."""
 RESNET_WIDTH = 64
 BOTTLENECK = 4
 """Channels of a block's result, for each one of its 3x3 convolution."""
@@ -74,9 +74,9 @@ SIDE = 224
 SPREAD = 40
 """Standard deviation of a layer's codes before its ReLU."""
 IMAGE_DEVIATION = 74.0
-"""Of codes drawn evenly from -128..127."""
+"""Standard deviation of codes drawn evenly from -128..127."""
 WEIGHT_DEVIATION = 73.3
-"""Of integers drawn evenly from -127..127."""
+"""Standard deviation of integers drawn evenly from -127..127."""
 RELU_SHARE = 0.7
 """Root mean square of the upper half of a bell, for each one of the bell."""
 POOL_SHARE = 1.6
@@ -204,7 +204,7 @@ class RandomNetwork:
         return result
 
     def hard_swish(self, x: Activation) -> Activation:
-        """Of a bell of both signs: nearly its upper half."""
+        """Applies HardSwish to a bell of both signs: nearly its upper half is left."""
         result = Activation(f"hard_swish_{x.name}", x.shape, x.scale, RELU_SHARE * x.size)
         self._writer.add(HardSwish(), [x.name], [self._declare(result).name])
         return result
@@ -248,7 +248,7 @@ class RandomNetwork:
         return result
 
     def mean(self, x: Activation, *, keep_dimensions: bool = False) -> Activation:
-        """Of all places."""
+        """Averages all places of each channel."""
         axes = f"axes_{self.weights}"
         self._writer.tensor(axes, (2,), "int32", data=np.array([1, 2], np.int32))
         shape = (1, *((1, 1) if keep_dimensions else ()), x.shape[3])

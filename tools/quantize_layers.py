@@ -23,7 +23,7 @@ class Codes:
 
 
 PROBABILITY = Codes(1 / 256, -128)
-"""What TensorFlow Lite demands of a softmax's output."""
+"""Codes that TensorFlow Lite demands of a softmax's output."""
 
 
 def quantize(

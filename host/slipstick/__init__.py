@@ -48,7 +48,7 @@ _PLACES = {
     "compile": ("loading", "compile_file"),
     "open_device": ("devices", "open_device"),
 }
-"""Where each name is; what is not here is an error's name."""
+"""Module and attribute of each name; a name that is not here is an error's."""
 
 
 def __getattr__(name: str) -> Any:

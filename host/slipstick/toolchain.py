@@ -39,7 +39,7 @@ class Tool:
             raise TargetError(str(error)) from None
 
     def version(self) -> str:
-        """What the program gives as its version, such as ``0.11.1``; "unknown" if it gives none.
+        """Returns the program's version, such as ``0.11.1``; "unknown" if it gives none.
 
         Raises
         ------

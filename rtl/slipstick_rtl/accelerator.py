@@ -88,7 +88,7 @@ class Accelerator(wiring.Component):
 
     @property
     def configuration(self) -> Configuration:
-        """What the core was made for."""
+        """Returns the configuration that the core was made for."""
         return self._configuration
 
     def elaborate(self, platform: object) -> Module:

@@ -19,7 +19,7 @@ DIGITS = 5
 """Signed digits of base 256 that hold any multiplier: a compact engine has a column for each."""
 
 PARAMETER_BITS = 72
-"""Of a channel's parameters: bias 32, multiplier 32, shift 8."""
+"""Bits of a channel's parameters: bias 32, multiplier 32, shift 8."""
 
 PARAMETER_QUEUE_RESERVE = 4
 """Words of parameters that may be read yet when it is noticed that their queue has no more room."""
@@ -333,8 +333,10 @@ class Configuration:
 
     @property
     def kept_padding(self) -> int:
-        """What the row above a depthwise CONVOLVE's first counts as with ``kept_rows``: the code of
-        zero of an unsigned activation's int8, or of a logarithm."""
+        """Returns the code that the row above a depthwise CONVOLVE's first has with ``kept_rows``.
+
+        It is the code of zero of an unsigned activation's int8, or of a logarithm.
+        """
         return self.format.padding_code
 
     @property
@@ -431,7 +433,7 @@ class Configuration:
 
     @property
     def weight_unit_bytes(self) -> int:
-        """What a word of the weight memory is over the link: its bytes, or nine for each eight."""
+        """Counts the bytes of a weight word over the link: its own, or nine for each eight."""
         return self.weight_word_bytes * (8 + self.ninth_bits) // 8
 
     @cached_property

@@ -21,8 +21,10 @@ INSTRUCTION_BITS = 32 * WORDS_PER_INSTRUCTION
 
 
 class Opcode(IntEnum):
-    """What an instruction does. R, C, P, L, W are the configuration's rows, columns, pixels, lanes,
-    weight_rows."""
+    """The operation of an instruction.
+
+    R, C, P, L, W are the configuration's rows, columns, pixels, lanes, weight_rows.
+    """
 
     HALT = 0
     """Ends a stream, whatever it has in ``wait``, and is not counted; the run is over when both
@@ -207,7 +209,7 @@ class Opcode(IntEnum):
 
 
 class Rounding(IntEnum):
-    """How the requantiser rounds; NumPy twin in :mod:`slipstick_rtl.numbers.rounding`."""
+    """The requantiser's rounding rule; NumPy twin in :mod:`slipstick_rtl.numbers.rounding`."""
 
     DOUBLE = 0
     """TensorFlow Lite's (gemmlowp's): doubling high multiply, ties up; then shift, ties away."""
@@ -226,7 +228,7 @@ class Rounding(IntEnum):
 
 
 class TrainingFlag(IntFlag):
-    """What DRAIN and MAP do besides, in ``table_words``; 0 without the configuration's
+    """Extra actions of DRAIN and MAP, in ``table_words``; 0 without the configuration's
     ``training``."""
 
     STOCHASTIC = 1
@@ -256,7 +258,7 @@ class TrainingFlag(IntFlag):
 
 
 class MapFlag(IntFlag):
-    """What MAP does besides, in ``table_words`` beside a ``TrainingFlag``."""
+    """Extra actions of MAP, in ``table_words`` beside a ``TrainingFlag``."""
 
     MULTIPLY = 64
     """The third tap is the product of the two before it; 0 without the configuration's
@@ -371,13 +373,13 @@ POST_FIELDS: Mapping[str, Field] = {
 """Fields of HALT, DRAIN, MAP and TABLE, from bit 0 up."""
 
 FACTOR_BITS = 18
-"""Of an entry of the table that MAP multiplies: what a DSP block takes."""
+"""Low bits of a table entry that MAP multiplies: as many as a DSP block takes."""
 
 PRODUCT_TAPS = 3
-"""Of a MAP that multiplies: two factors, and the step in which their product comes."""
+"""Taps of a MAP that multiplies: two factors, and the step in which their product comes."""
 
 OFFSET_BITS = 16
-"""Of a channel's ``offset``, in the low bits of its multiplier: logarithmic number formats."""
+"""Bits of a channel's ``offset``, the low ones of its multiplier: logarithmic number formats."""
 
 
 def accumulator_place(bank: int, parts: int, depth: int) -> tuple[int, int, int]:
@@ -392,7 +394,7 @@ POST_OPCODES = frozenset({Opcode.HALT, Opcode.DRAIN, Opcode.MAP, Opcode.TABLE})
 
 @dataclass(frozen=True)
 class StreamKind:
-    """What one instruction stream may hold: opcodes, and the fields of its instructions."""
+    """Describes an instruction stream: its opcodes, and the fields of its instructions."""
 
     opcodes: frozenset[Opcode]
     fields: Mapping[str, Field]

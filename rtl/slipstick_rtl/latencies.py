@@ -39,14 +39,14 @@ TILE_OVERHEAD = 0
 """Cycles beyond its words from one reduction tile's start until the next tile can start."""
 
 MATRIX_LATENCY = 13
-"""Of window reader and accumulators; the array's rows and columns come on top."""
+"""Latency of window reader and accumulators; the array's rows and columns come on top."""
 
 POST_LATENCY = 27
 """From a post instruction's last step until its results have landed; halved tables take one more.
 """
 
 RESULT_TABLE_LATENCY = 3
-"""Of POST_LATENCY's kind, with ``drain_tables``: the table that results may go through, and the
+"""Addition to POST_LATENCY with ``drain_tables``: the table that results may go through, and the
 register behind it; :func:`result_table_latency` has it for a configuration."""
 
 PARAMETER_LATENCY = 6
@@ -60,7 +60,7 @@ QUEUE_TRIP = 10
 """From a word's read until its place in the queue is free again, beyond the memory's skew."""
 
 TABLE_LATENCY = 26
-"""Of a TABLE beyond its entries and the weight memory's skew."""
+"""Cycles of a TABLE beyond its entries and the weight memory's skew."""
 
 TABLE_ENTRY_BYTES = 4
 """An entry of the table is written a cycle."""

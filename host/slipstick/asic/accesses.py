@@ -39,7 +39,7 @@ class MemoryPort:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """What a macro did, and what that took.
+    """Accesses of a macro, and the energy of one.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def _ports(hierarchy: Hierarchy, name: str, path: str) -> Iterator[MemoryPort]:
 def memory_uses(
     hierarchy: Hierarchy, macros: tuple[Macro, ...], recording: Recording, pdk: Pdk
 ) -> list[MemoryUse]:
-    """What each macro did in the recorded cycles.
+    """Counts the reads and writes of each macro in the recorded cycles.
 
     A port counts in every cycle in which it is enabled, whether what it reads is used or not; one
     whose enable is not in the recording counts in all. If a memory takes several macros, they share

@@ -39,7 +39,7 @@ class BlockArea:
 
     @property
     def area(self) -> float:
-        """Of cells and memories."""
+        """Adds the areas of cells and memories."""
         return self.cell_area + self.memory_area
 
     def figures(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def block_areas(mapping: Mapping) -> list[BlockArea]:
 
 
 def family_of(names: Sequence[str]) -> dict[str, str]:
-    """What each of some siblings is called together with those that differ in numbers only."""
+    """Names the family of each sibling: those whose names differ in numbers only share one."""
     stems = {name: _NUMBER.sub("*", name) for name in names}
     counts = Counter(stems.values())
     return {name: stem if counts[stem] > 1 else name for name, stem in stems.items()}

@@ -9,7 +9,7 @@ from .pdk import FLIP_FLOP, GATE, Cell, Pdk
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _LEVELS = {"L": "1'b0", "H": "1'b1", "X": "1'bx"}
-"""What a state becomes while it is cleared and preset at once."""
+"""Verilog values of a state while it is cleared and preset at once, by liberty's letters."""
 
 
 def cell_models(pdk: Pdk, names: Iterable[str]) -> str:

@@ -117,7 +117,7 @@ def cells_with_reset(netlist: "Netlist") -> list["Cell"]:
 
 
 def control_registers(netlist: "Netlist") -> list["Cell"]:
-    """Of the registers with a reset flags, and those whose next value follows from their own.
+    """Lists the registers with a reset that are flags, or whose next value follows from their own.
 
     Those are the states and counters that would stay unknown for ever. Others with a reset may hold
     unknown operands, as those without do, until there are known ones.
@@ -133,7 +133,7 @@ def control_registers(netlist: "Netlist") -> list["Cell"]:
 
 
 def _follows_from_itself(register: "Cell", sources: Mapping["Bit", "Cell"]) -> bool:
-    """Whether a register's output reaches its own data through logic."""
+    """Tells whether a register's output reaches its own data through logic."""
     own, seen = set(register.ports["Q"]), set[int | str]()
     todo = list(register.ports["D"])
     while todo:

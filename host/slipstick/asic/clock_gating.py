@@ -44,7 +44,8 @@ opt_merge
 opt_clean
 clockgate -pos {NAME} {ENABLE}:{CLOCK}:{GATED} -min_net_size {LEAST_REGISTERS}
 """
-"""Of Yosys: a synchronous reset that does not wait for the enable becomes a part of it."""
+"""Yosys commands that gate clocks. A synchronous reset that does not wait for the enable becomes
+a part of it."""
 
 _PROBE = "_clock_enable"
 

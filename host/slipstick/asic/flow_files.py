@@ -15,10 +15,10 @@ _MARGIN = 20.0
 """Micrometres between the edge of the die and the rows, for the power ring."""
 
 _DENSITY_PERCENT = 60
-"""Of placement: what ``FILLED`` leaves, less a reserve for buffers that come later."""
+"""Target density of placement: above ``FILLED``, with a reserve for buffers that come later."""
 
 _IO_SHARE = 0.2
-"""Of a cycle that belongs to what is outside, at either end."""
+"""Share of a cycle that belongs to the logic outside, at either end."""
 
 _UNCERTAINTY = 0.25
 """Nanoseconds of jitter and of what a clock tree is expected to be off."""

@@ -9,9 +9,9 @@ from .liberty import LibertyError
 
 _TOKEN = re.compile(r"\s*([A-Za-z_][\w.\[\]]*|[01]|[!'&*|+^()])")
 _MOST_VARIABLES = 12
-"""Of a truth table."""
+"""Most inputs of a truth table."""
 _DEEPEST = 64
-"""Of parentheses within parentheses, and of negations."""
+"""Most levels of parentheses within parentheses, and of negations."""
 
 Evaluate = Callable[[Mapping[str, bool]], bool]
 

@@ -267,7 +267,7 @@ endmodule
 
 
 def _masks(outputs: list[_Port]) -> Iterator[str]:
-    """Of each output, which bits count."""
+    """Yields for each output a mask, as Verilog, of the bits that count."""
     places, low = dict[str, int](), 0
     for port in outputs:
         places[port.name] = low

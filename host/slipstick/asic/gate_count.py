@@ -38,7 +38,7 @@ write_json counted.json
 
 @dataclass(frozen=True)
 class GateCount:
-    """What a design takes.
+    """Gates and macros of a design.
 
     Parameters
     ----------

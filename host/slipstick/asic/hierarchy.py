@@ -15,7 +15,7 @@ _CELL = re.compile(r"^  cell (\\\S+) (\S+)\n((?:    [^\n]*\n)*)  end\n", re.M)
 _CONNECTION = re.compile(r"^    connect (\S+) ([^\n]*)\n", re.M)
 _PORT = re.compile(r"^(  wire [^\n]*?\b(?:input|output|inout)) (\d+) ([^\n]*?)(\\\S+)\n+", re.M)
 _NAMELESS = re.compile(r"\\port\$\d+\$\d+")
-"""What Amaranth calls a port of a signal without a name: the number is another in every design."""
+"""Amaranth's name for the port of a nameless signal: the number is another in every design."""
 _WORD = re.compile(r"\\\S+")
 _NUMBER = re.compile(r"\d+")
 _ODD = re.compile(r"[^0-9A-Za-z_]+")

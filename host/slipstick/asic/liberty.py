@@ -18,7 +18,7 @@ _TOKEN = re.compile(
 )
 _CONTINUATION = re.compile(r"\\\r?\n")
 _DEEPEST = 32
-"""Of groups within groups; real files have six."""
+"""Most levels of groups within groups; real files have six."""
 
 
 class LibertyError(TargetError):

@@ -20,7 +20,9 @@ PortBit = tuple[str, int]
 
 @dataclass
 class Loads:
-    """What a net drives within a module: so many pins through each; ``clock`` if one is a clock's.
+    """Pins that a net drives within a module.
+
+    So many pins are driven through each entry's list; ``clock`` is true if one is a clock's.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ class LoadCounter:
         self._ports = dict[str, Mapping[str, list[tuple[int, bool]]]]()
 
     def nets(self, name: str) -> dict[int, Loads]:
-        """What each net of a module drives; its blocks must have been remembered."""
+        """Finds the loads of each net of a module; its blocks must have been remembered."""
         nets = dict[int, Loads]()
         for cell in self._modules[name]["cells"].values():
             for port, bits in cell["connections"].items():
@@ -110,7 +112,7 @@ def _all_bits(module: Mapping[str, Any]) -> Iterator[list[Bit]]:
 def outer_loads(
     design: Design, modules: Iterable[str], top: str, nets: Mapping[str, Mapping[int, Loads]]
 ) -> dict[str, dict[PortBit, float]]:
-    """What the outputs of each module drive outside of it, on the average of its instances.
+    """Counts the loads of each module's outputs outside of it, on the average of its instances.
 
     Parameters
     ----------

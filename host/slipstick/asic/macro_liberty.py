@@ -11,7 +11,7 @@ _PIN_CAPACITANCE = 0.005
 """Picofarads of an input, as of the memories that :mod:`.memory_model` goes by; clocks 0.025."""
 _CLOCK_CAPACITANCE = 0.025
 _SLOPE_NS = (0.009, 0.227)
-"""Of an output with 5 and 500 femtofarads, at 45 nm."""
+"""Slopes of an output with 5 and 500 femtofarads, at 45 nm."""
 
 _HEADER = """library (slipstick_macros) {
   delay_model : table_lookup;

@@ -25,7 +25,7 @@ class MemoryShape:
 
     @property
     def address_bits(self) -> int:
-        """Of its addresses."""
+        """Counts the bits of its addresses."""
         return max(1, (self.words - 1).bit_length())
 
     @property

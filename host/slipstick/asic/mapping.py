@@ -108,7 +108,7 @@ class Mapping:
 
     @property
     def area(self) -> float:
-        """Of all cells, macros not counted; square micrometres."""
+        """Adds the areas of all cells, macros not counted; square micrometres."""
         return self.area_within(self.top)
 
     @property
@@ -123,11 +123,11 @@ class Mapping:
 
     @property
     def cells(self) -> Counter[str]:
-        """How many of each of the library's cells are in the design."""
+        """Counts the cells of the design, by their names in the library."""
         return self._cells(self.top)
 
     def area_within(self, module: str) -> float:
-        """Of a block's cells and of those of the blocks in it."""
+        """Adds the areas of a block's cells and of those of the blocks in it."""
         block = self.blocks[module]
         return block.area + sum(map(self.area_within, block.blocks.values()))
 
@@ -219,7 +219,7 @@ def map_design(
 def _write_inputs(
     hierarchy: Hierarchy, kept: frozenset[str], memory: MemoryMapping, pdk: Pdk, folder: Path
 ) -> None:
-    """What Yosys reads; YoWASP's sees no files but those in its folder."""
+    """Writes the files that Yosys reads; YoWASP's sees no files but those in its folder."""
     shutil.copyfile(pdk.liberty, folder / "cells.lib")
     replace(memory, design=hierarchy.rtlil(kept)).write(folder)
 
@@ -242,7 +242,7 @@ def _block(
     known: Container[str],
     gate: clock_gating.ClockGate | None,
 ) -> Block:
-    """What is in a module that ``write_json`` wrote."""
+    """Makes the block of a module that ``write_json`` wrote."""
     kinds = {instance: cell["type"] for instance, cell in module["cells"].items()}
     cells = Counter(kind for kind in kinds.values() if kind in pdk.cells)
     blocks = {instance: kind for instance, kind in kinds.items() if kind in known}

@@ -47,7 +47,7 @@ _SECOND_PORT = '  port sr "B" { clock posedge; rden; }\n'
 
 @dataclass(frozen=True)
 class MemoryMapping:
-    """How Yosys maps the memories of a design.
+    """RTLIL, commands and files with which Yosys maps the memories of a design.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def check_technology(technology: str) -> None:
 
 
 def memory_mapping(rtlil: str, technology: str) -> MemoryMapping:
-    """How the memories of a design become what the technology has.
+    """Chooses how Yosys maps the memories of a design to those that the technology has.
 
     Parameters
     ----------
@@ -249,7 +249,10 @@ endmodule
 
 
 def _read(letter: str, word: str, *, is_held: bool) -> str:
-    """What a port reads; a macro gives it for a cycle, the memory until the next read."""
+    """Writes the Verilog of a port's reads.
+
+    A macro gives a word for a cycle, the memory until the next read.
+    """
     if not is_held:
         return f"""  wire {word} read_{letter};
   assign PORT_{letter}_RD_DATA = read_{letter};

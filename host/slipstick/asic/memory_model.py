@@ -46,7 +46,7 @@ ACCESS_BASE_NS, ACCESS_SLOPE_NS = 0.155, 0.00096
 the four memories above."""
 
 SETUP_NS = 0.05
-"""Of every input, at 45 nm."""
+"""Setup time of every input, at 45 nm."""
 
 BIT_LEAKAGE_NW = 24.0
 """At 45 nm and 1.1 V, in a process of fast transistors."""
@@ -61,7 +61,7 @@ LEAKAGE_VOLTS = 1.1
 
 @dataclass(frozen=True)
 class MemoryCost:
-    """What one macro takes.
+    """Area, times, energy and leakage of one macro.
 
     Parameters
     ----------

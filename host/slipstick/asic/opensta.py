@@ -14,7 +14,7 @@ _ERROR = re.compile(r"^Error: .*$", re.M)
 
 
 def run(program: str, what: str, commands: Sequence[str], script: Path) -> str:
-    """What OpenSTA prints for some commands.
+    """Runs OpenSTA on some commands, and returns its output.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Pdk:
-    """What a process offers.
+    """Process design kit: the cells and the properties of a process.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Pdk:
 
     @cached_property
     def pin_capacitance(self) -> float:
-        """Of an input pin on the average of the gates, in the library's unit."""
+        """Averages the capacitance of an input pin over the gates, in the library's unit."""
         gates = [cell for cell in self.cells.values() if cell.kind == GATE and cell.inputs]
         return sum(cell.capacitance for cell in gates) / len(gates)
 

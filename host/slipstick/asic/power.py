@@ -42,7 +42,7 @@ class BlockPower:
 
 @dataclass(frozen=True)
 class CellPower:
-    """What a design's cells take.
+    """Power of a design's cells.
 
     Parameters
     ----------
@@ -59,17 +59,17 @@ class CellPower:
 
     @property
     def dynamic_mw(self) -> float:
-        """Of all blocks."""
+        """Adds the dynamic power of all blocks."""
         return sum(block.dynamic_mw for block in self.blocks)
 
     @property
     def leakage_mw(self) -> float:
-        """Of all blocks."""
+        """Adds the leakage of all blocks."""
         return sum(block.leakage_mw for block in self.blocks)
 
     @property
     def clock_mw(self) -> float:
-        """Of all blocks."""
+        """Adds the power that clocks take in all blocks."""
         return sum(block.clock_mw for block in self.blocks)
 
 

@@ -8,7 +8,7 @@ from .macros import Macro
 
 @dataclass(frozen=True)
 class Process:
-    """What a process calls itself, and the areas from which a die is estimated.
+    """Names of a process, and the areas from which a die is estimated.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ _BIT = re.compile(r"^(.*?)(?:\\\[(\d+)\\\])?$")
 
 @dataclass(frozen=True)
 class Activity:
-    """How a signal's bit behaves.
+    """Activity of one bit of a signal.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Activity:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a SAIF file with a clock cycle for its unit of time holds.
+    """Contents of a SAIF file whose unit of time is a clock cycle.
 
     Parameters
     ----------

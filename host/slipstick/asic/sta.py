@@ -22,7 +22,7 @@ set_cmd_units -time ns -power W
 
 @dataclass(frozen=True)
 class Place:
-    """What an instance of the netlist is.
+    """Place of an instance in the netlist, and its name.
 
     Parameters
     ----------
@@ -72,11 +72,11 @@ class TimedDesign:
 
     @property
     def mapping(self) -> Mapping:
-        """Of what design."""
+        """Returns the mapping of the design."""
         return self._mapping
 
     def run(self, step: str, commands: Sequence[str], *, period_ns: float) -> str:
-        """What OpenSTA prints for some commands.
+        """Runs OpenSTA on some commands, and returns its output.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class TimedDesign:
         return opensta.run(self._program, step, [*load.splitlines(), *commands], script)
 
     def place(self, instance: str) -> Place:
-        """What an instance is, by the path that OpenSTA gives: ``b12/b3/r45``."""
+        """Finds the place of an instance by the path that OpenSTA gives: ``b12/b3/r45``."""
         module, block = self._mapping.top, list[str]()
         for name in instance.split("/"):
             if name in self._netlist.blocks[module]:

@@ -108,6 +108,6 @@ def static_timing(design: TimedDesign) -> Timing:
 
 
 def _period(report: str) -> float | None:
-    """What a path needs; None if there is no path."""
+    """Computes the shortest clock period that a path allows; None if there is no path."""
     slack = _SLACK.search(report)
     return None if slack is None else _PERIOD_NS - float(slack[1])

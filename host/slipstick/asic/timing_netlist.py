@@ -156,7 +156,7 @@ class _Writer:
 
 
 def port_name(place: int, name: str) -> str:
-    """What a port of a block is called in the netlist."""
+    """Returns the name of a block's port in the netlist."""
     return f"p{place}_{_ODD.sub('_', name)}"
 
 

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 FIGURE_SIZE = (14.0, 9.0)
 """Inches."""
 COLOURS = ("#2f6fb3", "#e8912d", "#3a9a5b", "#b04a7a", "#7a5fb0", "#8a8f3c", "#4aa3a3", "#a2674a")
-"""Of the blocks directly below the top, the largest first."""
+"""Colours of the blocks directly below the top, the largest first."""
 _SMALLEST_LABEL = 0.003
 """Share of a panel from which a rectangle has room for its name."""
 _LETTERS = 190.0
-"""Of size 8 that stand side by side in the picture's width."""
+"""Letters of size 8 that stand side by side in the picture's width."""
 _LINES = 55.0
-"""Of size 8 below one another in a panel."""
+"""Lines of size 8 below one another in a panel."""
 
 Entry = tuple[str, int, float, bool]
 """A block's name, its count, an area, and whether that is its memories'."""

@@ -74,7 +74,7 @@ endmodule
 
 @dataclass(frozen=True)
 class Unknowns:
-    """What a simulation with four values showed.
+    """Results of a simulation with four values.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def _watch(netlist: "Netlist") -> list[str]:
 
 
 def simulate(verilog: str, watched: int, requests: list[bytes]) -> str:
-    """What a simulation of the stream interface with these requests prints.
+    """Simulates the stream interface with these requests, and returns the simulation's output.
 
     Parameters
     ----------
@@ -257,6 +257,6 @@ def simulate(verilog: str, watched: int, requests: list[bytes]) -> str:
 
 
 def _bytes(said: str) -> bytes:
-    """What the core answered; an unknown byte is one that no frame has there."""
+    """Reads the bytes that the core answered; an unknown byte becomes 0."""
     found = re.findall(r"^byte (\w\w)$", said, re.MULTILINE)
     return bytes(int(byte, 16) if re.fullmatch("[0-9a-f]{2}", byte) else 0 for byte in found)

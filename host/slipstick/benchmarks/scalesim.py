@@ -42,7 +42,7 @@ LISTS = (
 SIMULATED_CYCLES = 60_000
 """Layers of at most so many are simulated, of each list the smallest and the largest."""
 _MEMORIES = ("activation_bytes", "weight_bytes", "instruction_words", "parameter_words")
-"""Of the usual size where layers are simulated: the largest ones take minutes to build."""
+"""Memories that keep their usual size in simulated hardware: the largest take minutes to build."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ TARGET = "ulx3s-85f"
 TARGETS = ("1x8x8", "1x8x16", "1x16x16", "1x32x16", TARGET)
 NETWORKS = ("ic01_resnet8_int8", "kws01_dscnn_int8")
 IMAGES = Path("data", "cifar10", "ic01_cifar10_200.npz")
-"""Of the first network."""
+"""Images for the first network."""
 
 
 def scaling(model: Path, targets: Sequence[str]) -> tuple[dict[str, Any], Benchmark]:
@@ -56,7 +56,7 @@ def scaling(model: Path, targets: Sequence[str]) -> tuple[dict[str, Any], Benchm
 
 
 def simulation_speed(model: Path, images: Path, target: str) -> dict[str, Any]:
-    """How long the compiled simulation of a target takes to build, and for an image."""
+    """Measures the time to build the compiled simulation of a target, and its time for an image."""
     program = compile_file(model, target)
     samples = load_inputs([images], program.tensors[program.inputs[0]].shape)
     return {

@@ -66,7 +66,7 @@ class TopologyLayer:
 
     @property
     def pixels(self) -> int:
-        """Of the output."""
+        """Counts the pixels of the output."""
         return math.prod(self.sides)
 
     @property
@@ -76,7 +76,7 @@ class TopologyLayer:
 
     @property
     def weight_bytes(self) -> int:
-        """Of the layer's weights."""
+        """Counts the bytes of the layer's weights."""
         return self.reduction * self.filters
 
     @property

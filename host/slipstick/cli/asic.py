@@ -152,7 +152,7 @@ def _for_silicon(target: Target) -> Target:
 
 
 def default_output(pdk: str, target: Target) -> Path:
-    """Where a core's files go unless the user says otherwise."""
+    """Returns the folder of a core's files unless the user names another one."""
     return Path("build") / "asic" / f"{pdk}-{target.name}"
 
 
@@ -169,7 +169,7 @@ def _figures(done: Implementation, target: Target, folder: Path) -> dict[str, An
 
 
 def _samples(program: Program | None, paths: list[Path]) -> Samples | None:
-    """What is given of the network's input."""
+    """Loads the samples that are given for the network's input."""
     if program is None or not paths:
         return None
     return load_inputs(paths, program.tensors[one_input(program)].shape)
@@ -187,7 +187,7 @@ def _command(
     inputs: list[Path],
     clock_gating: bool,
 ) -> str:
-    """What makes this report again."""
+    """Writes the command that makes this report again."""
     words = ["slipstick", "asic", "--pdk", pdk, "--target", target.name]
     if feature_nm is not None:
         words += ["--feature-nm", f"{feature_nm:g}"]

@@ -34,7 +34,7 @@ from .options import ClusterName, Json, check_least
 
 DEFAULT_BOARD = "ulx3s-25f"
 FASTEST = "fastest"
-"""Of ``--clock``."""
+"""Value of ``--clock`` that asks for the fastest clock."""
 
 CLOCK_MISSED = 1
 """Exit status when all is built, but too slow."""

@@ -273,12 +273,12 @@ def released_after(program: Program) -> int | None:
 
 
 def _is_unquantised(program: Program) -> bool:
-    """Whether the network computes with float32 numbers alone."""
+    """Tells whether the network computes with float32 numbers alone."""
     return all(tensor.dtype == "float32" for tensor in program.tensors.values())
 
 
 def _streaming(result: dict[str, Any]) -> str:
-    """What a network that does not fit moves."""
+    """Says how many runs and bytes a network takes that does not fit."""
     return (
         f"; more than the chip holds: {result['runs']:,} runs, {result['loaded_bytes']:,} bytes of"
         f" weights and instructions in, and of activations {result['uploaded_bytes']:,} in,"
@@ -287,7 +287,7 @@ def _streaming(result: dict[str, Any]) -> str:
 
 
 def _from_dram(entry: dict[str, Any]) -> str:
-    """What a network moves that runs from DRAM, and how fast it is."""
+    """Says how many bytes a network moves that runs from DRAM, and how fast it is."""
     bound = entry["bound_by_memory"]
     return (
         f"; from DRAM: {entry['dram_bytes']:,.0f} bytes per inference,"
@@ -299,7 +299,7 @@ def _from_dram(entry: dict[str, Any]) -> str:
 
 
 def _state(result: dict[str, Any]) -> str:
-    """What is kept from run to run, and travels."""
+    """Says how many bytes are kept from run to run, and how many travel."""
     return (
         f"; {result['state_bytes']:,} bytes are kept from run to run,"
         f" {result['resident_bytes']:,} of them on the device; of activations"

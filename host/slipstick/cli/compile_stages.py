@@ -27,7 +27,7 @@ _MOST_BOARDS = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What the command line asks for.
+    """Arguments of the command line.
 
     Parameters
     ----------
@@ -369,6 +369,6 @@ def _show(name: str, result: dict[str, Any]) -> None:
 
 
 def _host_layers(stages: Sequence[dict[str, Any]]) -> str:
-    """Which stages have layers of the host."""
+    """Says which stages have layers of the host."""
     found = [f"{len(s['host_layers'])} in stage {s['stage']}" for s in stages if s["host_layers"]]
     return f"; layers that the host runs: {', '.join(found)}" if found else ""

@@ -118,7 +118,7 @@ def busy_seconds(session: "InferenceSession | ClusterSession") -> float:
 def sharing_figures(
     session: "InferenceSession | ClusterSession", before: float, seconds: float
 ) -> dict[str, Any]:
-    """How a pool or a cluster shared the work: nothing for a single device.
+    """Measures how a pool or a cluster shared the work: nothing for a single device.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from ..errors import InputError
 from .completion import complete_device, complete_model, complete_network, complete_target
 
 MOST_IMAGES = 64
-"""Of a batch from DRAM."""
+"""Most images of a batch from DRAM."""
 
 Model = Annotated[
     Path,

@@ -22,7 +22,7 @@ from .options import INPUTS_HELP, Json, Limit, TargetName, check_least
 
 
 class Method(StrEnum):
-    """How ranges follow from the numbers that were seen."""
+    """Methods that find ranges from the numbers that were seen."""
 
     MINMAX = "minmax"
     ENTROPY = "entropy"
@@ -61,7 +61,7 @@ InputCodes = Annotated[
 
 @dataclass(frozen=True)
 class Codes:
-    """What a network's numbers become.
+    """Codes of a network's numbers.
 
     Parameters
     ----------
@@ -100,12 +100,12 @@ class Codes:
 
     @property
     def way(self) -> str:
-        """How ranges follow from the numbers that were seen."""
+        """Names the method that finds ranges from the numbers that were seen."""
         return "squared error" if self.arithmetic else (self.method or Method.MINMAX).value
 
     @property
     def target(self) -> str | None:
-        """What the network is compiled for unless a target is named; None: the default one."""
+        """Names the target of the network unless the user names one; None: the default one."""
         return f"sim-{self.form}" if self.arithmetic else None
 
     def output(self, model: Path) -> Path:
@@ -172,7 +172,7 @@ def quantize_command(
 
 
 def _figures(codes: Codes, samples: int, program: Program, target: str | None) -> dict[str, Any]:
-    """What was made of how many samples, as ``--json`` has it."""
+    """Lists the figures of the codes, the samples and the program, as ``--json`` has them."""
     return {
         "format": codes.form,
         "method": codes.way,
@@ -196,7 +196,7 @@ def _show(result: Mapping[str, Any]) -> None:
 
 
 def _arithmetic(form: str) -> ArrayArithmetic | None:
-    """Of a logarithmic format; None of an int8 one."""
+    """Finds the arithmetic of a logarithmic format; None for an int8 one."""
     if form in FORMATS:
         return None
     try:

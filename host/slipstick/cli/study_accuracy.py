@@ -118,7 +118,7 @@ def _measure_elsewhere(
 
 
 def _variant(options: Mapping[str, tuple[bool, Variant]]) -> Variant:
-    """What the options ask for."""
+    """Chooses the variant that the options ask for."""
     chosen = {name: variant for name, (given, variant) in options.items() if given}
     if len(chosen) > 1:
         raise InputError(f"{' and '.join(chosen)} must not be given together")

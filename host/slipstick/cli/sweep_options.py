@@ -36,7 +36,7 @@ def with_sweep_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def option_name(field: str) -> str:
-    """How the option of a field is written."""
+    """Names the option of a field."""
     return f"--{field.replace('_', '-')}"
 
 

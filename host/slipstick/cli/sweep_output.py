@@ -27,7 +27,7 @@ _MOST_INFEASIBLE = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What was asked for, and what came of it.
+    """Request of a sweep, and its results.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Simulated:
 
     @property
     def error(self) -> float:
-        """How far the prediction is above the count, as a share of it."""
+        """Computes by how much the prediction is above the count, as a share of it."""
         return self.predicted_cycles / self.cycles - 1 if self.cycles else 0.0
 
 

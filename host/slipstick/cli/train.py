@@ -271,7 +271,7 @@ def _line(history: History, recipe: Recipe) -> str:
 
 
 def _figures(session: TrainingSession, history: History) -> dict[str, Any]:
-    """What training came to; rates are of this run."""
+    """Lists the results of the training; rates are of this run."""
     return {
         "accuracy": round(history.test_percent[-1] / 100, 6),
         "loss": history.test_loss[-1],

@@ -20,7 +20,7 @@ from .completion import complete_device, complete_network
 from .options import DEVICE_HELP, INPUTS_HELP
 
 FINE_SHIFT, SCRATCH_SHIFT = 6, 4
-"""Of the learning rate 2^-shift at first, from known weights and from random ones."""
+"""Shifts of the learning rate 2^-shift at first, from known weights and from random ones."""
 
 LARGEST_SHIFT = 16
 
@@ -181,7 +181,7 @@ CheckpointSteps = Annotated[
 
 @dataclass(frozen=True)
 class Files:
-    """What a training writes.
+    """Files of a training.
 
     Parameters
     ----------

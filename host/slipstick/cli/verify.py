@@ -35,7 +35,7 @@ from .verify_random import Request, refuse, verify_random
 
 RANDOM_IMAGES = 4
 RANDOM_RUNS = 32
-"""Of a network that keeps something from run to run: one after the other."""
+"""Runs of a network that keeps something from run to run: one after the other."""
 
 
 class RandomFormat(StrEnum):

@@ -15,7 +15,7 @@ _LARGEST_PORT = (1 << 16) - 1
 
 @dataclass(frozen=True)
 class ClusterAddress:
-    """Where the workers are.
+    """Address of the workers.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class ClusterAddress:
 
     @property
     def is_local(self) -> bool:
-        """Whether the workers are started here, for one command."""
+        """Tells whether the workers are started here, for one command."""
         return self.processes > 0
 
 

@@ -121,7 +121,7 @@ class Board(WorkerPlugin):
 
     @property
     def place(self) -> str:
-        """What people call it."""
+        """Names the board, its computer and its process for messages."""
         return f"{self._name} of {socket.gethostname()} (process {os.getpid()})"
 
     def _open(self) -> Device:
@@ -164,7 +164,7 @@ class Board(WorkerPlugin):
 
     @property
     def address(self) -> str:
-        """Of the worker."""
+        """Returns the address of the worker."""
         return self._address
 
     def load(self, program: bytes, key: str) -> Answer:

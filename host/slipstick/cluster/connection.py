@@ -25,7 +25,7 @@ from .tasks import Files, same
 
 CONNECT_SECONDS = 10.0
 WORKER_SECONDS = 60.0
-"""How long a command waits for a worker that suits it: at its beginning, or when all are gone."""
+"""Longest wait of a command for a worker that suits it: at its beginning, or when all are gone."""
 _POLL_SECONDS = 1.0
 _CLOSE_SECONDS = 10.0
 
@@ -47,18 +47,18 @@ class WorkerState:
 
     @property
     def version(self) -> str | None:
-        """Of Slipstick; None: it is a worker of something else."""
+        """Finds its version of Slipstick; None: it is a worker of something else."""
         return version_of(self.resources)
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """Names the worker, its computer, its version and its board for messages."""
         hardware = fingerprint_of(self.resources)
         version = f"slipstick {self.version}" if self.version else "no slipstick"
         return f"{self.name} on {self.host} ({version}, {_board(hardware)})"
 
     def suits(self, needs: Mapping[str, float]) -> bool:
-        """Whether it can run tasks that need this."""
+        """Tells whether it can run tasks that need this."""
         return all(self.resources.get(name, 0) >= count for name, count in needs.items())
 
 
@@ -291,7 +291,7 @@ class Cluster:
             entry.result.set_result(value)
 
     def _note(self, event: tuple[float, Any]) -> None:
-        """Of what the scheduler tells: which tasks a worker had that ended."""
+        """Notes which tasks a worker had that ended, if the scheduler tells of one."""
         message = event[1]
         if isinstance(message, Mapping) and message.get("action") == "remove-worker":
             running = set(message.get("processing-tasks", ()))

@@ -145,5 +145,5 @@ def prepare_device(device: str, configuration: Configuration) -> None:
 
 
 def told_devices(cluster: str, device: str) -> str:
-    """What people call the devices of a cluster: those of a scheduler have their own names."""
+    """Names the devices of a cluster for messages: those of a scheduler have their own names."""
     return f"{device} of {cluster}" if parse_address(cluster).is_local else cluster

@@ -50,7 +50,7 @@ class ClusterPool(Executor):
 
     @property
     def given_again(self) -> int:
-        """How often a job went to another worker because its own one had ended."""
+        """Counts how often a job went to another worker because its own one had ended."""
         return sum(self._cluster.given_again.values())
 
     def submit(

@@ -9,12 +9,12 @@ _SLIPSTICK, _HARDWARE = "slipstick ", "hardware "
 
 
 def version_resource(version: str = __version__) -> str:
-    """Of a worker of this version of Slipstick."""
+    """Names the resource of a worker of this version of Slipstick."""
     return f"{_SLIPSTICK}{version}"
 
 
 def hardware_resource(fingerprint: str) -> str:
-    """Of a worker whose board has this configuration."""
+    """Names the resource of a worker whose board has this configuration."""
     return f"{_HARDWARE}{fingerprint}"
 
 

@@ -22,9 +22,9 @@ from .resources import board_needs
 from .tasks import infer, load
 
 TASK_SECONDS = 0.5
-"""Of computing: a task costs about 0.01 s besides."""
+"""Seconds of computing in a task, which costs about 0.01 s besides."""
 FIRST_IMAGES = 16
-"""Of a task, before it is known how long an image takes."""
+"""Images of a task, before it is known how long an image takes."""
 MOST_IMAGES = 1024
 MOST_BYTES = 1 << 24
 """Inputs of a task."""
@@ -52,7 +52,7 @@ class Piece:
     failed: tuple[str, ...] = ()
 
     def halves(self, address: str) -> "Iterator[Piece]":
-        """What is tried next, after the board at an address failed.
+        """Yields the pieces that are tried next, after the board at an address failed.
 
         A board that fails once in 100 images ends with 50 of them, never with 200.
         """

@@ -15,7 +15,7 @@ from ..verify.verifier import Verifier
 from .pool import ClusterPool
 
 MOST_IMAGES = 16
-"""Of a job: as many as the verifier keeps all tensors of."""
+"""Most images of a job: as many as the verifier keeps all tensors of."""
 MOST_NETWORKS = 10 * CHUNK
 JOBS_PER_WORKER = 4
 
@@ -24,7 +24,7 @@ Values = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Request:
-    """What is verified of a network, and how.
+    """Request to verify a network.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ def read_npy(data: bytes, name: str) -> np.ndarray:
 
 
 def _beginning(data: bytes, name: str) -> tuple[int, np.dtype, tuple[int, ...], bool]:
-    """Where the numbers of a .npy file start, and what they are, by its first bytes."""
+    """Reads a .npy file's header from its first bytes: start of the numbers, type, shape, order."""
     if data[:6] != NPY_MAGIC or len(data) < 10:
         raise InputError(f"{name} must start as a .npy file, not with {data[:6]!r}")
     major = data[6]

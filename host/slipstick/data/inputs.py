@@ -208,7 +208,7 @@ def _with_batch(values: np.ndarray, shape: tuple[int, ...], path: Path) -> np.nd
 
 
 def channels_first(shape: Sequence[int]) -> bool:
-    """Whether an input of this shape takes pictures as channels x height x width."""
+    """Tells whether an input of this shape takes pictures as channels x height x width."""
     return len(shape) == 4 and shape[1] in (1, 3) and shape[3] not in (1, 3)
 
 

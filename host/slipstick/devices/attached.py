@@ -39,7 +39,7 @@ class TimedTransport(Transport, Protocol):
     receive_bytes: int | None
 
     def seconds(self, count: int) -> float:
-        """How long so many bytes take on the wire."""
+        """Returns the time that so many bytes take on the wire."""
         ...
 
 

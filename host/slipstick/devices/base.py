@@ -17,7 +17,7 @@ class Device(Protocol):
         ...
 
     def identify(self) -> Identity:
-        """What the device says of itself; DeviceError if it is other hardware."""
+        """Asks the device for its identity; DeviceError if it is other hardware."""
         ...
 
     def write(self, space: Space, address: int, data: bytes) -> None:

@@ -11,7 +11,7 @@ MOST_SLOWER = 1e6
 
 @dataclass(frozen=True)
 class EmulatedPlace:
-    """What stands behind ``emulated:``.
+    """Parts of a device's name behind ``emulated:``.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def answer_arp(frame: bytes, station: Station) -> bytes | None:
 
 
 def _checksum(data: bytes) -> int:
-    """Of IP and UDP."""
+    """Computes the checksum of IP and UDP."""
     data += b"\0" * (len(data) % 2)
     total = sum(struct.unpack(f">{len(data) // 2}H", data))
     while total >> 16:

@@ -16,7 +16,7 @@ MOST_MEMBERS = 256
 
 
 class GroupKind(StrEnum):
-    """How the members of a group share the work."""
+    """Ways in which the members of a group share the work."""
 
     POOL = "pool"
     """Each runs the whole network; images are divided."""

@@ -47,12 +47,12 @@ class DeviceKind:
 
     @property
     def is_simulated(self) -> bool:
-        """Whether it has any target's configuration, and no place of this machine."""
+        """Tells whether it has any target's configuration, and no place of this machine."""
         return not self.place
 
     @property
     def needs_place(self) -> bool:
-        """Whether a place of this machine must be named."""
+        """Tells whether a place of this machine must be named."""
         return not self.is_simulated and not self.place.startswith("[")
 
     @property

@@ -96,7 +96,7 @@ class BatchCore:
 
 @contextmanager
 def _program_errors() -> Iterator[None]:
-    """What the golden model finds wrong with a program, as users of a device expect it."""
+    """Turns errors that the golden model finds in a program into a DeviceError, as users expect."""
     from slipstick_sim.golden.core import DeadlockError, HazardError
 
     try:

@@ -157,7 +157,7 @@ class TransferSocket:
         return data
 
     def answer(self, data: bytes) -> None:
-        """What came back in the transfer."""
+        """Sends the client the bytes that came back in the transfer."""
         try:
             if self._client is not None:
                 self._client.sendall(data)

@@ -31,7 +31,7 @@ _WRITE_BYTES = 1 << 12
 _SEARCH_SECONDS = 6.0
 """After which no further rate is tried."""
 _NO_DEVICE = "n/a"
-"""What a port without anything behind it says, as computers without a serial line have them."""
+"""Hardware ID of a port without anything behind it, as on computers without a serial line."""
 
 
 class _RateError(DeviceError):
@@ -57,7 +57,7 @@ class SerialTransport:
     """
 
     buffered_bytes = 1 << 13
-    """What a driver may hold of what was sent, so that it is on the line only later."""
+    """Bytes that a driver may hold of what was sent, so that they are on the line only later."""
     receive_bytes: int | None = RECEIVE_DEPTH
 
     def __init__(self, port: str, baud: int = DEFAULT_BAUD) -> None:
@@ -94,7 +94,7 @@ class SerialTransport:
         return self._baud
 
     def seconds(self, count: int) -> float:
-        """How long so many bytes take on the line."""
+        """Returns the time that so many bytes take on the line."""
         return count * BITS_PER_BYTE / self._baud
 
     def send(self, data: bytes) -> None:

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from .udp_server import DatagramBoard
 
 FASTEST = 460_800
-"""Of the rates that pseudo-terminals know, the highest that is of use."""
+"""Highest rate that is of use, of those that pseudo-terminals know; bits a second."""
 _TIMEOUT_CYCLES, _TIMEOUT_BYTES = 1 << 14, 64
 """Silence of that long ends a frame: a tenth of a second, or bytes on a line that is slower."""
 _TRIAL_SECONDS = 0.2
 _BOARD_IP, _BOARD_MAC = "192.168.1.50", "02:00:00:00:00:01"
 _HOST_IP, _HOST_MAC = "192.168.1.2", "02:00:00:00:00:02"
-"""Of the network in the simulation; this machine's has nothing to do with it."""
+"""Addresses in the network of the simulation; this machine's has nothing to do with it."""
 _LEASE_CYCLES = 1 << 22
 """About ten seconds of a simulation."""
 
 
 class Physical(StrEnum):
-    """What lies between the link's bytes and the pins."""
+    """Physical layers between the link's bytes and the pins."""
 
     UART = "uart"
     SPI = "spi"
@@ -81,7 +81,7 @@ class SimulatedBoard(Protocol):
 
 
 class _Simulated:
-    """What the boards have in common."""
+    """Counters and pace of any simulated board."""
 
     def __init__(self, endpoint: "SerialEndpoint | SpiEndpoint | EthernetEndpoint") -> None:
         self._measured = endpoint

@@ -75,7 +75,7 @@ class SimulationDevice(LinkDevice):
             yield
 
     def take_events(self) -> dict[str, np.ndarray]:
-        """What the core did since the last call.
+        """Returns the events of the core since the last call.
 
         Returns
         -------

@@ -27,10 +27,10 @@ from .spi_bus import LOWEST_HZ, SpiBus, open_bus
 _FIRST_PAUSE_SECONDS = 20e-6
 _LONGEST_PAUSE_SECONDS = 1e-3
 _TRANSFER_SECONDS = 1e-3
-"""What a transfer may cost besides its bits."""
+"""Time that a transfer may cost besides its bits."""
 
 _LONGEST_SECONDS = 1.0
-"""Of a transfer: at low rates it is shorter than it could be, so that waits end in time."""
+"""Longest transfer: at low rates it is shorter than it could be, so that waits end in time."""
 
 _LEAST_SLOTS = 64
 
@@ -65,7 +65,7 @@ class SpiTransport:
         self._waiting = 0  # bytes that the board has to give, as far as is known
 
     def seconds(self, count: int) -> float:
-        """How long so many bytes take."""
+        """Returns the time that so many bytes take."""
         transfers = -(-count // self._longest)
         bits = 8 * (count + transfers * OVERHEAD_BYTES)
         return bits / self._bus.hz + transfers * _TRANSFER_SECONDS

@@ -25,7 +25,7 @@ LOWEST_HZ = 10_000
 _BUFFER_SIZE = Path("/sys/module/spidev/parameters/bufsiz")
 
 BANNER = b"slipstick spi 1\n"
-"""What the server of a simulated board says to the one client that it serves. Then each transfer
+"""Greeting of a simulated board's server to the one client that it serves. Then each transfer
 is its length, 4 bytes, least significant first, and its bytes; as many bytes come back."""
 
 LENGTH_BYTES = 4

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
 TURN_SECONDS = 10e-3
-"""How long a thread keeps its turn while others wait: long against a change of threads. A board
+"""Time that a thread keeps its turn while others wait: long against a change of threads. A board
 that makes its thread wait ends the turn sooner."""
 
 P = ParamSpec("P")
@@ -88,4 +88,4 @@ class Turns:
 
 
 TURNS = Turns()
-"""Of this process, whose threads share one interpreter."""
+"""Turns of this process, whose threads share one interpreter."""

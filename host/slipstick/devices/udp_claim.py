@@ -17,9 +17,9 @@ from .udp_socket import Connection
 from .udp_transport import UdpTransport, owner_of
 
 _CLAIM_SECONDS = (0.1, 0.2, 0.4, 0.4, 0.4)
-"""How long each attempt to claim a board waits."""
+"""Time that each attempt to claim a board waits."""
 _REFUSALS = 2
-"""How often a computer says that nothing listens there until it is believed."""
+"""Number of times that a computer says that nothing listens there until it is believed."""
 
 
 def claim(connection: Connection, name: str, *, take: bool = False) -> UdpTransport:
@@ -61,7 +61,7 @@ def claim(connection: Connection, name: str, *, take: bool = False) -> UdpTransp
 def _negotiate(
     connection: Connection, question: Datagram, name: str
 ) -> tuple[bool, Presence, float]:
-    """Whether the board is granted, what it says of itself, and the seconds until it did."""
+    """Asks for the board; tells whether it is granted, its presence, and the seconds until then."""
     refusals, reason = 0, ""
     for seconds in _CLAIM_SECONDS:
         sent_at = connection.now()

@@ -17,14 +17,14 @@ except ImportError:  # on Windows
 
 ATTEMPTS = 2
 ATTEMPT_SECONDS = 0.25
-"""How long the answers to one question may take."""
+"""Time that the answers to one question may take."""
 
 _LOOPBACK: tuple[str, str] = ("127.0.0.1", "127.0.0.1")
 _EVERYWHERE = "255.255.255.255"
 _RECEIVE_BYTES = 2048
 _MOST_BOARDS = 1000
 _ADDRESS, _BROADCAST_ADDRESS = 0x8915, 0x8919
-"""Of Linux, SIOCGIFADDR and SIOCGIFBRDADDR."""
+"""Requests of Linux to an interface, SIOCGIFADDR and SIOCGIFBRDADDR."""
 _ADDRESS_PLACE = slice(20, 24)
 
 

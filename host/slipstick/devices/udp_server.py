@@ -26,7 +26,7 @@ class DatagramBoard(Protocol):
 
     @property
     def rest_seconds(self) -> float:
-        """How long nothing happens unless a datagram comes; 0: time must go on now."""
+        """Returns the seconds without events unless a datagram comes; 0: time must go on now."""
         ...
 
     def receive(self, address: bytes, port: int, payload: bytes, now: float) -> list[Packet]:

@@ -18,7 +18,7 @@ Address = tuple[str, int]
 _RECEIVE_BYTES = 2048
 _RECEIVE_BUFFER = 1 << 20
 _UDP_SEGMENT = 103
-"""Of Linux, since 4.18."""
+"""Number of Linux's socket option UDP_SEGMENT, since 4.18."""
 
 
 class Connection(Protocol):

@@ -9,14 +9,14 @@ _BEHIND = NUMBERS // 2
 """A number that is so far ahead is behind."""
 
 REORDER_SECONDS = 4e-3
-"""How long a datagram from the board that is missing may come late."""
+"""Time for which a missing datagram from the board may still come."""
 _MOST_EARLY = 64
 _EVIDENCE = 2
 """Datagrams of the board that must tell of a hole before the missing ones are sent again."""
 
 
 class RoundTrip:
-    """How long a datagram and its answer take, smoothed as in RFC 6298.
+    """Estimates the time of a datagram and its answer, smoothed as in RFC 6298.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Outgoing:
 
     @property
     def is_flying(self) -> bool:
-        """Whether the board has not yet told of all datagrams that they have gone on."""
+        """Tells whether the board has not yet told of all datagrams that they have gone on."""
         return bool(self._flying)
 
     def cut(self, now: float) -> list[bytes]:
@@ -189,7 +189,7 @@ class Incoming:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a datagram is missing that may still come."""
+        """Tells whether a datagram is missing that may still come."""
         return bool(self._early)
 
     def take(self, number: int, data: bytes, now: float) -> None:

@@ -23,16 +23,16 @@ BYTES_PER_SECOND = 5_000_000
 """Half of what 100 Mbit/s carry."""
 
 _SEND_SECONDS = 2e-3
-"""How long ``send`` waits for the board to take something; the rest is left to later calls."""
+"""Longest wait of ``send`` for the board to take something; the rest is left to later calls."""
 _LONGEST_PAUSE_SECONDS = 0.05
 """Between two questions to a board that has nothing to say."""
 _GIVE_UP_SECONDS = 5.0
 _GIVE_UP_POLLS = 20
 """So long, and so many questions, until a silent board is given up."""
 _QUIET_SECONDS = 0.02
-"""How long no bytes must come after lost ones for whoever waits to be told."""
+"""Time without bytes after lost ones until whoever waits for them is told."""
 _CANNOT_CUT = (errno.EIO, errno.EINVAL, errno.EMSGSIZE)
-"""What Linux says if a network adapter cannot."""
+"""Linux's errors if a network adapter cannot cut data into datagrams."""
 _MOST_AT_ONCE = 256
 """Datagrams taken before the clock is looked at again: strangers may send without end."""
 
@@ -86,7 +86,7 @@ class UdpTransport:
         self._polling_since = 0.0
 
     def seconds(self, count: int) -> float:
-        """How long so many bytes take on the wire, at the slowest."""
+        """Returns the time that so many bytes take on the wire, at the slowest."""
         return count / BYTES_PER_SECOND
 
     def send(self, data: bytes) -> None:
@@ -184,7 +184,7 @@ class UdpTransport:
         self._poll_at = now + self._pause
 
     def _is_lost(self, now: float) -> bool:
-        """Whether bytes are lost that are waited for; it says so once."""
+        """Tells whether bytes are lost that are waited for; it says so once."""
         incoming = self._incoming
         if incoming.lost_at is None or now - incoming.lost_at < _QUIET_SECONDS:
             return False

@@ -48,7 +48,7 @@ class UsbTransport:
     """
 
     buffered_bytes = 2 * BULK_PACKET_BYTES
-    """What the board's endpoint may hold before the core."""
+    """Bytes that the board's endpoint may hold before the core."""
     receive_bytes: int | None = None
 
     def __init__(self, device: Any, name: str) -> None:
@@ -68,7 +68,7 @@ class UsbTransport:
             raise DeviceError(_why_not_open(name, error)) from error
 
     def seconds(self, count: int) -> float:
-        """How long so many bytes take on the wire, at the slowest."""
+        """Returns the time that so many bytes take on the wire, at the slowest."""
         return count / BYTES_PER_SECOND
 
     def send(self, data: bytes) -> None:

@@ -64,7 +64,7 @@ class WireModel:
     slots: int = 0
 
     def seconds(self, count: int) -> float:
-        """How long bytes take on the wire, one way, packets and pauses included."""
+        """Returns the time that bytes take on the wire, one way, packets and pauses included."""
         if not self.packet_bytes:
             return count / self.bytes_per_second
         packets = -(-count // self.packet_bytes)

@@ -11,7 +11,7 @@ ASSETS = Path(__file__).parent.parent / "assets"
 MODEL = ASSETS / "digits.tflite"
 """The embedded network, made by ``tools/train_digits.py``."""
 FIGURES = ASSETS / "digits.json"
-"""What that script measured."""
+"""File of the figures that ``tools/train_digits.py`` measured."""
 
 SPLIT_SEED = 2026
 HELD_OUT_SHARE = 0.3

@@ -25,7 +25,7 @@ from ..targets import Target
 
 @dataclass(frozen=True)
 class Cost:
-    """What one inference of a network is predicted to cost.
+    """Predicted cost of one inference of a network.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Point:
 
 
 def dominates(one: Point, other: Point) -> bool:
-    """Whether one is at least as fast and as small as the other, and better in one of them.
+    """Tells whether one is at least as fast and as small as the other, and better in one of them.
 
     Of those that are equal in rate and LUTs the one with fewer block RAMs is better, then the one
     with fewer DSP blocks.
@@ -180,7 +180,11 @@ def interrupts_later() -> Iterator[None]:
 
 @contextmanager
 def _noted_interrupts() -> Iterator[None]:
-    """What another thread of this process is sent interrupts the main one, whatever that blocks."""
+    """Holds interrupts back until the body ends; then it raises KeyboardInterrupt if there was one.
+
+    An interrupt that another thread of this process is sent reaches the main one, whatever that
+    blocks.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -212,7 +216,7 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _over_budget(configuration: Configuration, area: Area, part: Part) -> str:
-    """What the part has too little of; empty if it has enough."""
+    """Says which resources the part lacks; empty if it has enough."""
     target = Target(configuration.shape, "", configuration, None, part)
     try:
         check_needs(asdict(area), target, part)

@@ -20,7 +20,7 @@ MOST = 4096
 
 _SHAPE = ("pixels", "rows", "columns", "lanes", "multiplier")
 _SPLIT = "packed_rows"
-"""What says how much of the array has DSP blocks."""
+"""Field that says how much of the array has DSP blocks."""
 
 Values = Mapping[str, Sequence[int | str]]
 
@@ -42,7 +42,7 @@ class Skipped:
 
 
 def swept_fields() -> dict[str, type]:
-    """What can be swept: the kinds of the configuration's fields by their names."""
+    """Lists the configuration's fields that can be swept: their types by their names."""
     return {
         field.name: str if field.type in (str, "str") else int
         for field in dataclasses.fields(Configuration)

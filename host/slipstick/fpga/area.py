@@ -60,7 +60,7 @@ FLIP_FLOPS: Mapping[str, float] = {
 }
 
 LANE_MULTIPLIERS = 3
-"""Of 18 x 18 bits, in each lane of int8's post-processor."""
+"""Multipliers of 18 x 18 bits in each lane of int8's post-processor."""
 
 _BLOCK_SHAPES = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
 """Words and bits of a block RAM."""
@@ -108,13 +108,13 @@ def estimate(configuration: Configuration) -> Area:
 
 
 def add_parts(configuration: Configuration, numbers: Mapping[str, float]) -> int:
-    """What all parts take together."""
+    """Sums the numbers of all parts of a configuration."""
     counts = count_parts(configuration)
     return round(sum(number * counts[name] for name, number in numbers.items()))
 
 
 def count_parts(configuration: Configuration) -> dict[str, int]:
-    """How many there are of each thing that ``LUTS`` and ``FLIP_FLOPS`` have a number for."""
+    """Counts each kind of part that ``LUTS`` and ``FLIP_FLOPS`` have a number for."""
     c = configuration
     packed = c.pixels * c.columns * c.packed_rows
     plain = c.element_multipliers - packed // 2
@@ -199,7 +199,7 @@ def in_luts(
     wire: Wire | None,
     options: Mapping[str, Any] | None = None,
 ) -> tuple[str, ...]:
-    """What a build makes of look-up tables, as ``slipstick_rtl.fpga.yosys_script`` names it.
+    """Lists the memories in look-up tables, as ``slipstick_rtl.fpga.yosys_script`` names them.
 
     Parameters are those of ``build_memories``.
     """

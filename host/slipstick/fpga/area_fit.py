@@ -35,12 +35,12 @@ EXPECTED: Mapping[str, Mapping[str, float]] = {
         "ddr3": 3200,
     },
 }
-"""What each part is expected to take: counted in netlists of single units and of the whole."""
+"""Expected size of each part: counted in netlists of single units and of the whole."""
 
 _REPORT_ERROR = 0.01
-"""How far reports may be from the estimate: what the same netlist differs by from seed to seed."""
+"""Relative error of reports against the estimate: one netlist differs as much from seed to seed."""
 _EXPECTATION_ERROR = 0.25
-"""How far a part may be from what is expected of it."""
+"""Relative error of a part against what is expected of it."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from .toolchains import Toolchain
 _WORD_BYTES = 4
 
 _BLOCK_BYTES = 2048 * 9 // 8
-"""Of a block RAM of 18 kbit."""
+"""Bytes of a block RAM of 18 kbit."""
 
 
 def check_capacity(
@@ -105,7 +105,7 @@ def count_registers(netlist: Mapping[str, Any], toolchain: Toolchain) -> int:
 
 
 def count_cells(netlist: Mapping[str, Any]) -> Counter[str]:
-    """How many cells there are of each type; models of the family's cells are no part of it."""
+    """Counts the cells of each type; models of the family's cells are no part of it."""
     return Counter(
         cell["type"]
         for module in netlist["modules"].values()
@@ -128,7 +128,7 @@ def check_needs(needed: Mapping[str, int], target: Target, part: Part) -> None:
 
 
 def overfull(needed: Mapping[str, int], part: Part, share: float = 1.0) -> str:
-    """What a share of a chip has not enough of, such as ``57 of 56 bram``; empty if it has all."""
+    """Lists resources that a share of a chip lacks, as ``57 of 56 bram``; empty if it has all."""
     available = {"lut": part.luts, "dsp": part.multipliers, "bram": part.block_rams}
     return ", ".join(
         f"{needed[name]:,} of {count:,} {name}"

@@ -31,7 +31,7 @@ BARE = "bare"
 """Instead of a link: the core alone on the chip, its streams on pins, for measuring it."""
 
 CLOCK_MARGIN = 1.05
-"""What place and route is asked for, over the clock of the target: it stops where it is content."""
+"""Ratio of the clock asked of place and route to the target's: it stops once it is content."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Build:
 
     @property
     def meets_clock(self) -> bool:
-        """Whether the clock that the target is built for was reached, and every other clock."""
+        """Tells whether the clock that the target is built for was reached, and all others."""
         wanted = self.target.configuration.clock_hz
         return self.layout.fmax_mhz * 1e6 >= wanted and not self.layout.missed
 
@@ -240,7 +240,7 @@ def uart_baud(target: Target, link: str, options: Mapping[str, Any]) -> int | No
 
 
 def _board_options(target: Target, link: str) -> Mapping[str, Any]:
-    """What the board's record says of its wire; nothing if it has none of the name."""
+    """Finds the options of a wire in the board's record; nothing if it has none of the name."""
     wires = all_boards()[target.board].wires if target.board else ()
     return next((pins.options for pins in wires if pins.wire == link), {})
 

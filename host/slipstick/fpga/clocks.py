@@ -28,7 +28,7 @@ and 106.1 as built for 117.5."""
 
 @dataclass(frozen=True)
 class FastestBuild:
-    """What :func:`build_fastest` found.
+    """Result of :func:`build_fastest`.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def build_fastest(
 
 
 def _reaches(done: Build) -> bool:
-    """Whether it reached its clock with the reserve, and every other clock."""
+    """Tells whether a build reached its clock with the reserve, and every other clock."""
     wanted = done.target.configuration.clock_hz * (1 + RESERVE)
     return done.meets_clock and done.layout.fmax_mhz * 1e6 >= wanted
 

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import TargetError
 
 CORE_CLOCK = "clocking.clock"
-"""What the core's clock is called within the design of a board."""
+"""Name of the core's clock within the design of a board."""
 
 _CARRY = re.compile(r"(_CIN_ALU_COUT)+")
 """Yosys names a cell of a carry chain by all those below it."""
@@ -25,7 +25,7 @@ _USED = re.compile(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%")
 
 @dataclass(frozen=True)
 class Usage:
-    """How much of a resource a design takes, and how much the chip has."""
+    """Amount of a resource that a design takes, and the amount that the chip has."""
 
     used: int
     available: int
@@ -57,7 +57,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What nextpnr thinks of a placement before it is routed.
+    """Clocks that nextpnr estimates of a placement before it is routed.
 
     Parameters
     ----------

@@ -122,7 +122,7 @@ def _find_programmer(target: Target) -> Programmer:
 def _failure(
     target: Target, programmer: Programmer, said: str, log: Path, error: TargetError
 ) -> SlipstickError:
-    """What to do about it, from what openFPGALoader said."""
+    """Makes the error with the advice that fits openFPGALoader's messages."""
     where = f"(the whole log: {log})"
     library = _LIBRARY.search(said)
     if library is not None:

@@ -23,7 +23,7 @@ from .toolchains import TIMING, Toolchain
 
 @dataclass(frozen=True)
 class Attempt:
-    """What place and route made of a seed.
+    """Result of place and route with one seed.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Placer:
-    """What place and route is called with, whatever the seed.
+    """Runs place and route; its arguments are the same whatever the seed.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ TIMING = "timing.json"
 
 
 class Toolchain(ABC):
-    """What differs from family to family; all of them synthesise with Yosys.
+    """Tools and names of one FPGA family; all families are synthesised with Yosys.
 
     Files of place and route lie in a folder of each seed, below the build's own.
     """
@@ -43,9 +43,9 @@ class Toolchain(ABC):
     cells: Mapping[str, Mapping[str, int]]
     """Cells of a netlist that surely take so many of a resource."""
     registers: str
-    """How the names of a netlist's registers begin."""
+    """Prefix of the types of cells that are a netlist's registers."""
     block_bytes: int
-    """Of a block RAM, parity included."""
+    """Bytes of a block RAM, parity included."""
     products: int
     """Products of an array that is not packed that a multiplier makes at most."""
 

@@ -30,7 +30,7 @@ _COLUMN = re.compile(r"column-([a-z]\w*)(?:-(\d{1,3}))?")
 _ARRAY = re.compile(r"array-(\d{1,3})x(\d{1,3})-(\w+)")
 
 ROWS = 4
-"""Of a column, and of the array whose second row an element is in."""
+"""Rows of a column by default, and of the array whose second row an element is in."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ _POINT = re.compile(r"\(\s*(\S+)\s+(\S+)(?:\s+\S+)?\s*\)|(\S+)")
 
 @dataclass(frozen=True)
 class Routed:
-    """What a DEF file says of a block.
+    """Contents of a block's DEF file.
 
     Parameters
     ----------

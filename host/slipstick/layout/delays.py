@@ -101,7 +101,7 @@ def _initial(names: str) -> str:
 
 
 def input_delay(timing: WireTiming) -> float:
-    """How long after the clock's edge at its port inputs change, in nanoseconds."""
+    """Returns the nanoseconds from the clock's edge at its port until inputs change."""
     return timing.clock_latency_ns + timing.skew_ns + _AFTER_CLOCK_NS
 
 

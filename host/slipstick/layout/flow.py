@@ -33,7 +33,7 @@ from .timing import WireTiming, time_layout
 from .vesta import run_vesta
 
 SEED = 12345
-"""Of the placement; qflow's own."""
+"""Seed of the placement; qflow's own."""
 
 _FLATTEN = """read_json netlist.json
 setattr -mod -unset keep_hierarchy *

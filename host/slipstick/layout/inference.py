@@ -35,7 +35,7 @@ _PLACES: Mapping[str, str] = {
     "array": "matrix.array",
     "lane": "post.lanes.lane_0.requantizer",
 }
-"""Where the blocks of a kind are in a core. An element is the second of its row and column."""
+"""Places of the blocks of a kind in a core. An element is the second of its row and column."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class PortValues:
 
 
 def has_inference(block: Block) -> bool:
-    """Whether a block is a part of a core, so that an inference tells what its ports do."""
+    """Tells whether a block is a part of a core, so that an inference shows its ports' values."""
     return block.kind in _PLACES
 
 

@@ -13,7 +13,7 @@ _MATCH = "Circuits match uniquely."
 
 @dataclass(frozen=True)
 class Comparison:
-    """What netgen found.
+    """Result of netgen's comparison.
 
     Parameters
     ----------

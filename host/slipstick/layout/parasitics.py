@@ -9,7 +9,7 @@ from ..errors import TargetError
 _TOKEN = re.compile(r"[(),]|[^\s(),]+")
 
 LOST = "ERROR"
-"""What the router writes where it loses its way, in a route with a loop."""
+"""Word that the router writes if it loses its way, in a route with a loop."""
 
 PIN = "PIN"
 """The router's name for the instance of a port."""
@@ -36,7 +36,7 @@ class Branch:
 
     @property
     def total_picofarads(self) -> float:
-        """Of the piece and of all behind it."""
+        """Adds the capacitance of the piece and of all behind it."""
         return self.picofarads + sum(branch.total_picofarads for branch in self.branches)
 
     @property

@@ -36,7 +36,7 @@ _NEVER = 1e-12
 """Changes per cycle of a net that rests: 0 stands for an activity that is not known."""
 
 _ROW = re.compile(r"^ *(\S+) +(\S+) +(\S+) +\S+ +(\w+)$", re.M)
-"""Of a report by instance: internal power, switching, leakage, their sum, the instance."""
+"""Row of a report by instance: internal power, switching, leakage, their sum, the instance."""
 
 
 @dataclass(frozen=True)

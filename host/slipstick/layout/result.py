@@ -24,7 +24,7 @@ LIMITS = (
     "the library has one corner, typical",
     "the clock's port is driven without a delay, whatever its load",
 )
-"""What the packages do not allow, told with the figures."""
+"""Limits that the packages set to a layout, told with the figures."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Layout:
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the packages do not allow."""
+        """Lists the limits that the packages set to this layout."""
         return LIMITS if self.drc_errors_with_transistors is not None else (ABSTRACT, *LIMITS)
 
     def _delayed_figures(self) -> dict[str, Any] | None:

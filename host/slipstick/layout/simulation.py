@@ -14,12 +14,12 @@ from .netlist import CONSTANTS, Port, has_pin
 from .spice import Extracted, layout_verilog
 
 UNDEFINED = "an output is neither 0 nor 1"
-"""Of a failure, in place of what cocotb says of it."""
+"""Message of a failure, in place of cocotb's own."""
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """What a bench found.
+    """Result of a bench.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Extracted:
-    """What was found in a layout.
+    """Circuit that was found in a layout.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ PROGRAMS = (
     Program(name="qflow", package="qflow", variable="QFLOW", least="1.3"),
     Program(name="sta", package="opensta", variable="OPENSTA", least="2.0.17"),
 )
-"""What a layout needs besides Yosys."""
+"""Programs that a layout needs besides Yosys."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ DOTS_PER_INCH = 110
 LONGEST_NAME = 20
 LONGEST_LABEL_LINE = 18
 LANE_HEIGHT = 0.34
-"""Of a layer's row, which is 1 high and holds a lane for each unit."""
+"""Height of a lane in a layer's row, which is 1 high and holds a lane for each unit."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,7 +68,7 @@ class _Box:
 
 
 def _places(x: float, y: float, width: float) -> Iterator[_Box]:
-    """Where the name of a point may stand: above to the left, where no point is, or below."""
+    """Yields the boxes for a point's name: above to the left, where no point is, or below."""
     for line in range(_LINES):
         bottom = y + _GAP + line * _LINE_HEIGHT
         left = x - _GAP - width

@@ -119,7 +119,7 @@ class _Writer:
         return [track for track in Track if not (alone and track in derived)]
 
     def run(self, run: RunEvents, executed: ExecutedRun) -> Iterator[Event]:
-        """What the units did in one run."""
+        """Yields the events of the units in one run."""
         yield from self._layers(run, executed)
         for stream in STREAMS:
             track = _UNITS[stream]

@@ -20,7 +20,7 @@ _ROWS = (
     ("maps: DRAM to chip", ("load",), "#1a7f37"),
     ("maps: chip to DRAM", ("store",), "#e8912d"),
 )
-"""Of the picture: title, kinds of spans, colour."""
+"""Rows of the picture: title, kinds of spans, colour."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class DramCost:
 
 
 def dram_cost(program: Program) -> DramCost | None:
-    """What the list of a program costs; None if it does not run from DRAM."""
+    """Predicts the cost of a program's list; None if it does not run from DRAM."""
     listed = find_dram_program(program)
     if listed is None:
         return None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = {"core": "#2f6fb3", "DRAM": "#8250df"}
-"""Of what a stretch's roof is."""
+"""Colours of stretches, by the unit that sets their roof."""
 _LONGEST_NAME = 40
 
 

@@ -37,12 +37,12 @@ class Executed:
 
     @property
     def vectors(self) -> int:
-        """Of a CONVOLVE: groups of P pixels that stream through the array for each tile."""
+        """Counts a CONVOLVE's groups of P pixels that stream through the array for each tile."""
         return self.fields["rows"] * self.fields["groups"]
 
     @property
     def array_cycles(self) -> int:
-        """Of a CONVOLVE: cycles in which the array takes a vector."""
+        """Counts the cycles of a CONVOLVE in which the array takes a vector."""
         return self.vectors * self.fields["reduction_tiles"]
 
 
@@ -68,7 +68,7 @@ class ExecutedRun:
 
 
 def executed_runs(program: Program) -> list[ExecutedRun]:
-    """What each RunStep executes, in order.
+    """Lists the instructions that each RunStep executes, in order.
 
     Raises
     ------
@@ -153,7 +153,7 @@ class Traffic:
 
 
 def traffic(configuration: Configuration, instruction: Executed) -> Traffic:
-    """What one turn of an instruction moves."""
+    """Counts the bytes that one turn of an instruction moves."""
     fields, columns = instruction.fields, configuration.columns
     if instruction.opcode == Opcode.CONVOLVE:
         tile = configuration.rows * columns
@@ -172,7 +172,7 @@ def traffic(configuration: Configuration, instruction: Executed) -> Traffic:
 
 
 def layer_traffic(program: Program, runs: Sequence[ExecutedRun]) -> list[Traffic]:
-    """What each of a program's layers moves in one inference."""
+    """Counts the bytes that each of a program's layers moves in one inference."""
     moved = [Traffic() for _ in program.layers]
     for run in runs:
         for instruction in (*run.matrix, *run.post):

@@ -49,7 +49,7 @@ class Benchmark:
 
     @property
     def prediction_error(self) -> float:
-        """How far the prediction is above the measured cycles, as a share of them."""
+        """Computes by how much the prediction is above the measured cycles, as a share of them."""
         if not self.cycles:
             return 0.0
         return self.program.predicted_cycles / self.cycles - 1

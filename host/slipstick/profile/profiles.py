@@ -16,7 +16,7 @@ from ..program.steps import LayerRecord, RunStep
 
 @dataclass(frozen=True)
 class RunEvents:
-    """What one run of the core did, in cycles from its start.
+    """Events of one run of the core, in cycles from its start.
 
     Parameters
     ----------

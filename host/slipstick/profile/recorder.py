@@ -58,7 +58,7 @@ class Recorder:
 
     @property
     def runs(self) -> tuple[RunEvents, ...]:
-        """What the core did in the last inference, run by run."""
+        """Returns the core's events in the last inference, run by run."""
         return tuple(self._runs)
 
     def layers(self) -> list[LayerProfile]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = {"array": "#2f6fb3", "weights": "#8250df", "post-processor": "#e8912d"}
-"""Of what a layer's own roof is."""
+"""Colours of layers, by the unit that sets their own roof."""
 LONGEST_NAME = 34
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FIGURE_SIZE = (15.0, 8.4)
 """Inches."""
 _TOP, _BOTTOM, _NOTE = 0.855, 0.085, 0.04
-"""Of the table, and the height of the note below it, in shares of the figure."""
+"""Top and bottom of the table, and height of the note below it, in shares of the figure."""
 
 Points = Sequence[tuple[float, float]]
 """Horizontal and vertical place of each, in the units of the axes."""

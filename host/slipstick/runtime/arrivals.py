@@ -13,11 +13,11 @@ MOST_AHEAD = 64
 READ_AHEAD = 16
 """Items that a source may be ahead of the device."""
 _LEAVE_SECONDS = 0.2
-"""How long a closed stream waits for its source: one that waits for a camera is left alone."""
+"""Longest wait of a closed stream for its source: one that waits for a camera is left alone."""
 
 
 class Source(Protocol[Given_co]):
-    """What an execution takes samples from."""
+    """Gives an execution its samples."""
 
     @property
     def ahead(self) -> int:
@@ -25,7 +25,7 @@ class Source(Protocol[Given_co]):
         ...
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether an item is there, within so many seconds; None: or no more will come."""
+        """Waits so many seconds for an item (None: to the end); tells whether one is there."""
         ...
 
     def take(self) -> Given_co:
@@ -52,7 +52,7 @@ class Ready(Generic[Item]):
         self._next = deque[Item]()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether there is another one."""
+        """Tells whether there is another item."""
         if not self._next:
             for item in self._items:
                 self._next.append(item)
@@ -108,7 +108,7 @@ class Arrivals(Generic[Item]):
             self._changed.notify_all()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether an item is there, within so many seconds; None: or no more will come."""
+        """Waits so many seconds for an item (None: to the end); tells whether one is there."""
         with self._changed:
             self._changed.wait_for(lambda: self._ended or bool(self._items), seconds)
             return bool(self._items)

@@ -168,7 +168,7 @@ class SubmittedMemory(DeviceMemory):
         self._link.push()
 
     def finish(self, step: RunStep) -> None:
-        """What is submitted from now on waits for the end of the run."""
+        """Lets all that is submitted from now on wait for the end of the run."""
         self._states.append((step, self._link.submit_status(waiting=True)))
         self._running = True
 

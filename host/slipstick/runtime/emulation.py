@@ -140,7 +140,7 @@ class Emulation:
         source.check()
 
     def _seconds(self, together: int) -> float:
-        """Of so many images that share what is loaded."""
+        """Predicts the time of so many images that share what is loaded."""
         if together not in self._known_seconds:
             each = self._time.seconds(self.program, together) * self.device.slower
             self._known_seconds[together] = together * each

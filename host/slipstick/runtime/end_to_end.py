@@ -8,7 +8,7 @@ from ..program import Program
 from ..program.steps import RunStep
 
 _RUN_BYTES = 6
-"""What the frames of PUT and RUN_GET hold beside data: their regions, and a word per stream."""
+"""Bytes in the frames of PUT and RUN_GET beside data: their regions, and a word per stream."""
 _GET_CYCLES = 60
 """From the end of a run to the beginning of the next: the outputs are read between."""
 _NAMES = {"usb": "usb-fs"}

@@ -174,7 +174,7 @@ class Execution:
             self._pipelined.forget()
 
     def _nothing_loaded(self) -> Loaded:
-        """Of a device whose memories may hold anything."""
+        """Makes the record of a device whose memories may hold anything."""
         return Loaded(self.program.loads, self.program.hardware)
 
     def _finished(self, status: DeviceStatus | None) -> None:
@@ -221,7 +221,7 @@ class Execution:
         return values
 
     def _keeping(self, action: Callable[[], Result]) -> Result:
-        """What inferences return; StateLostError if one fails in a run over what is kept."""
+        """Runs inferences; StateLostError if one fails in a run over what is kept."""
         try:
             return action()
         except BaseException as error:
@@ -234,7 +234,7 @@ class Execution:
             raise
 
     def _restarting(self, action: Callable[[], Result]) -> Result:
-        """What an inference, or some, return; they are done again where a RUN is not answered."""
+        """Runs an inference, or some; they are done again if a RUN is not answered."""
         for _ in range(RESTARTS):
             try:
                 return self._once(action)

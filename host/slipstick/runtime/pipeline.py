@@ -48,7 +48,7 @@ class _Input:
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
-    """Where one image lies on the device."""
+    """Place of one image on the device."""
 
     inputs: tuple["_Input", ...]
     outputs: tuple[_Output, ...]
@@ -73,7 +73,7 @@ class Flight:
 
 
 def is_simple(steps: Sequence[Step]) -> bool:
-    """Whether these are host steps, uploads, one run, downloads, host steps, in that order."""
+    """Checks that these are host steps, uploads, one run, downloads, host steps, in that order."""
     if odd_step(steps) is not None:
         return False
     runs = [step for step in steps if isinstance(step, RunStep)]

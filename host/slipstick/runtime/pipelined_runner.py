@@ -14,7 +14,7 @@ from .step_runner import StepRunner, Values
 RESTARTS = 4
 """If an answer is lost and the device has gone on, all is done again from the inputs."""
 GRACE_SECONDS = 0.5e-3
-"""How long the next image may take to come before the results of those before are asked for."""
+"""Longest wait for the next image before the results of those before are asked for."""
 _TOGETHER = 256
 """Images that the host's own layers take at once."""
 

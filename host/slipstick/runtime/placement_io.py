@@ -8,7 +8,7 @@ from slipstick_rtl.link.protocol import Region
 from ..program.steps import Placement
 
 _MOST = 1 << 16
-"""Of the sizes of a region."""
+"""Largest of the sizes of a region."""
 
 
 def region_of(place: Placement) -> Region | None:

@@ -42,7 +42,7 @@ class Sharing:
         return None if self._owner is None else self._owner()
 
     def owned_by(self, user: object) -> bool:
-        """Whether the device holds this user's program."""
+        """Tells whether the device holds this user's program."""
         return self.owner is user
 
     def give_to(self, user: object | None) -> None:

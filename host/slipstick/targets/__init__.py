@@ -13,7 +13,7 @@ from ..errors import TargetError
 DEFAULT_TARGET = "sim-medium"
 
 _MOST_WEIGHT_ROWS = 4
-"""Of simulated targets: fully connected layers, which wait for weights, need that many."""
+"""Most weight rows of simulated targets: fully connected layers wait for weights and need them."""
 
 _LOGARITHMIC = re.compile(r"sim-(lns1\+.*)")
 _SHAPE = re.compile(r"(\d{1,4})x(\d{1,4})x(\d{1,4})")
@@ -84,7 +84,7 @@ def _training(
 _SDRAM = "MT48LC16M16"
 _DDR3 = "MT41K256M16"
 _DDR3_CLOCK = 110_000_000
-"""Of the core beside DDR3, as on ``ecpix5-85f-training-ddr3``: the memory has its own clock."""
+"""Clock of the core beside DDR3, as on ``ecpix5-85f-training-ddr3``: the memory has its own."""
 
 _TILE = Configuration(
     # memories as small as digits need, of flip-flops if there is no macro; one table for two lanes,

@@ -12,7 +12,7 @@ from ..toplevel.board import Board, Light, Programmer, Variant, WirePins, clocke
 _HZ = 100_000_000
 _CHIP = "MT48LC16M16"
 _DRAM_HZ = 97_500_000
-"""What LiteDRAM's controller reaches on this speed grade."""
+"""Clock that LiteDRAM's controller reaches on this speed grade."""
 _LARGE_DRAM_HZ = 92_187_500
 """... where the rest of the chip is three quarters full; with seed 2, see the report."""
 

@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 COUNT_BITS = 16
-"""Of runs and rows, less one."""
+"""Bits of the numbers of runs and rows, less one."""
 
 
 class BoxWalker(wiring.Component):

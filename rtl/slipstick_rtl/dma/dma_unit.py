@@ -23,7 +23,7 @@ INSTRUCTION_BYTE = data.StructLayout({"last": 1, "ends_word": 1, "data": 8})
 
 
 def dram_settings(configuration: Configuration) -> LiteDramSettings | Ddr3Settings:
-    """Of a configuration that has DRAM; ValueError otherwise."""
+    """Returns the settings of a configuration's DRAM controller; ValueError if it has no DRAM."""
     chip = configuration.dram_chip
     if isinstance(chip, SdrChip):
         return LiteDramSettings(chip=chip, hertz=configuration.clock_hz)

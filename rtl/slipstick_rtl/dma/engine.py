@@ -367,7 +367,7 @@ class DmaEngine(wiring.Component):
 
     @property
     def _dram_runs(self) -> Value:
-        """Of a row in DRAM, less one."""
+        """Counts the runs of a row in DRAM, less one."""
         runs = self._instruction.runs
         return runs if self._turner is None else Mux(self._turned, TURNED_WORDS - 1, runs)
 
@@ -523,7 +523,7 @@ class DmaEngine(wiring.Component):
         return ~active & ~groups.some
 
     def _check(self, m: Module, begins: Signal) -> None:
-        """What is read goes through the checker."""
+        """Passes the words that are read from DRAM through the checker."""
         told, walker, checker = self._instruction, self._dram, self._checker
         connect(m, flipped(self.reads), checker.i)
         m.d.comb += [

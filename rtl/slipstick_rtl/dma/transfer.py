@@ -39,19 +39,19 @@ TRANSFER_BYTES = WORD_BYTES * TRANSFER_WORDS
 GROUP_CELLS = 8
 """Cells of the weight memory that a word of DRAM holds."""
 SUM_BYTES = 4
-"""Of a gradient's sum: the planes that an UPDATE reads."""
+"""Bytes of a gradient's sum: the planes that an UPDATE reads."""
 MASTER_WORDS = 3
-"""Of a master row: eight masters and their weights."""
+"""Words of a master row: eight masters and their weights."""
 TURNED_WORDS = 8
-"""Of a block that is turned."""
+"""Words of a block that is turned."""
 SHIFT_BITS = 6
-"""Of an UPDATE's shift."""
+"""Bits of an UPDATE's shift."""
 STILL_SHIFT = 32
 """From this shift on an UPDATE changes no weight."""
 
 
 class Operation(IntEnum):
-    """What an instruction does."""
+    """The operation of an instruction of the DMA."""
 
     END = 0
     """Ends a list. Otherwise it does nothing."""
@@ -70,7 +70,7 @@ class Operation(IntEnum):
     """Until the streams have ended. BAD_INSTRUCTION if one met a bad instruction."""
 
     JUMP = 5
-    """What follows is in DRAM, from the word ``dram`` on."""
+    """Goes on with the instructions in DRAM, from the word ``dram`` on."""
 
     UPDATE = 6
     """Weights learn: eight per row, from the master row at ``dram`` on; training hardware only."""
@@ -270,7 +270,7 @@ class Transfer:
 
 
 class DmaStatus(IntEnum):
-    """How a list of instructions ended."""
+    """The result of a list of instructions."""
 
     OK = 0
     MEMORY_CORRUPT = 1

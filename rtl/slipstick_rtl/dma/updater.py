@@ -18,8 +18,8 @@ from .update_arithmetic import MASTER_PLACES, UpdateArithmetic
 
 _WORD = 8 * WORD_BYTES
 _DDR3_ROWS, _SDR_ROWS = 8, 4
-"""Of a block: a compromise between turns of the DRAM's bus and the queue of results. The memory's
-queue of words has room for a block, which ``Updater`` relies on."""
+"""Master rows of a block: a compromise between turns of the DRAM's bus and the queue of results.
+The memory's queue of words has room for a block, which ``Updater`` relies on."""
 
 _MASTER_BITS = 16
 _WORD_MASTERS = _WORD // _MASTER_BITS

@@ -12,15 +12,15 @@ from .ddr3 import Ddr3Settings
 from .litedram import LiteDramSettings
 
 WORD_BYTES = 8
-"""Of the streams' words."""
+"""Bytes of a word of the streams."""
 COUNT_BITS = 16
-"""Of a burst's length in words."""
+"""Bits of a burst's length in words."""
 _COMMAND_DEPTH = 5
-"""Of commands on their way: the controller says late in a cycle that it takes one."""
+"""Depth of the queue of commands: the controller says late in a cycle that it takes one."""
 _READ_DEPTH = 17
 _WRITE_DEPTH = 17
-"""Of the chip's words: more than the controller takes before it writes the first. A queue has a
-power of two of places, and a register."""
+"""Depth of the write queue in the chip's words: more than the controller takes before it writes the
+first. A queue has a power of two of places, and a register."""
 
 
 def burst_layout(settings: LiteDramSettings | Ddr3Settings) -> data.StructLayout:

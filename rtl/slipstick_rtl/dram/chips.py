@@ -59,12 +59,12 @@ class DramChip:
 
     @property
     def bank_bits(self) -> int:
-        """Of the chips' bank pins."""
+        """Counts the chips' bank pins."""
         return self.banks.bit_length() - 1
 
     @property
     def word_address_bits(self) -> int:
-        """Of the address of a word of ``data_bits``."""
+        """Counts the bits of the address of a word of ``data_bits``."""
         return (self.bytes // (self.data_bits // 8)).bit_length() - 1
 
     @property
@@ -73,7 +73,7 @@ class DramChip:
         return 1
 
     def peak_bytes_per_second(self, chip_hertz: int) -> int:
-        """What the data pins can move; pauses for refreshes and new rows come off it."""
+        """Computes the peak rate of the data pins; pauses for refreshes and new rows reduce it."""
         return self.data_bits // 8 * self.transfers_per_clock * chip_hertz
 
     def cycles(self, nanoseconds: float, hertz: int) -> int:
@@ -89,7 +89,7 @@ class SdrChip(DramChip):
 
     @property
     def address_bits(self) -> int:
-        """Of the chips' address pins."""
+        """Counts the chips' address pins."""
         return max(self.rows, self.columns << 1, 1 << 11).bit_length() - 1
 
     def cas_latency(self, hertz: int) -> int:
@@ -134,12 +134,12 @@ class Ddr3Chip(DramChip):
 
     @property
     def address_bits(self) -> int:
-        """Of the chips' address pins."""
+        """Counts the chips' address pins."""
         return max(self.rows, 1 << 13).bit_length() - 1
 
     @property
     def column_bits(self) -> int:
-        """Of a column's address."""
+        """Counts the bits of a column's address."""
         return self.columns.bit_length() - 1
 
     @property
@@ -214,7 +214,7 @@ CHIPS: dict[str, DramChip] = {chip.name: chip for chip in (MT48LC16M16, M12L1616
 """By name."""
 
 DDR3_HZ = 75_000_000
-"""Of the controller of DDR3, if the configuration names no other: the chip's clock is twice as
+"""Clock of the DDR3 controller, if the configuration names no other: the chip's clock is twice as
 fast, whatever the core's is."""
 DDR3_RANGE_HZ = (40_000_000, 100_000_000)
 """Clocks of that controller that are possible."""

@@ -14,12 +14,12 @@ from .chips import DDR3_RANGE_HZ, Ddr3Chip
 PHASES = 2
 """Cycles of the chip's clock in one of the controller's."""
 _PHY_READ_CYCLES = 10
-"""Of the PHY's registers, beside the chip's latency: LiteDRAM's ``ECP5DDRPHY``."""
+"""Controller's cycles that the PHY's registers add to a READ: LiteDRAM's ``ECP5DDRPHY``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ddr3Settings:
-    """What controller and PHY are made from.
+    """Holds the settings that controller and PHY are generated from.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ class Ddr3Settings:
 
     @property
     def name(self) -> str:
-        """Of the Verilog module of the controller."""
+        """Returns the name of the controller's Verilog module."""
         return f"litedram_{self.chip.name.lower()}_{self.hertz}"
 
     @property
     def phy_name(self) -> str:
-        """Of the Verilog module of the PHY."""
+        """Returns the name of the PHY's Verilog module."""
         return f"{self.name}_phy"
 
     @property
@@ -54,12 +54,12 @@ class Ddr3Settings:
 
     @property
     def word_bits(self) -> int:
-        """Of what one READ or WRITE moves."""
+        """Counts the bits that one READ or WRITE moves."""
         return self.chip.BURST * self.chip.data_bits
 
     @property
     def word_address_bits(self) -> int:
-        """Of the address of a word of ``word_bits``."""
+        """Counts the bits of the address of a word of ``word_bits``."""
         return self.chip.word_address_bits - (self.chip.BURST.bit_length() - 1)
 
     @property

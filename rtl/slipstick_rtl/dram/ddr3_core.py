@@ -15,7 +15,7 @@ from .litedram_top import Top
 
 _COMMAND = ("address", "bank", "ras_n", "cas_n", "we_n")
 _COMMAND_QUEUE = 4
-"""Of each bank's commands: there is one port, and it waits before it goes to another bank."""
+"""Depth of each bank's queue of commands: the only port waits before it goes to another bank."""
 
 
 class ControllerTop(Top):

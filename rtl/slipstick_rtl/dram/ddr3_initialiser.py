@@ -12,11 +12,11 @@ from .ddr3_signals import PhaseSignature
 
 _POWER_UP_SECONDS = 500e-6
 _LOCK_CYCLES = 512
-"""Of the chip's clock: tDLLK, and tZQinit too."""
+"""Cycles of the chip's clock: tDLLK, and tZQinit too."""
 _MODE_CYCLES = 12
-"""Of the chip's clock: tMOD, which is longer than tMRD."""
+"""Cycles of the chip's clock: tMOD, which is longer than tMRD."""
 ALL_BANKS = 1 << 10
-"""Of a PRECHARGE's address: of all banks; of a calibration's: the long one."""
+"""Address bit that makes a PRECHARGE close all banks, or a calibration the long one."""
 
 _PRECHARGE = (0, 1, 0)
 _MODE = (0, 0, 0)
@@ -28,7 +28,7 @@ _WRITE_RECOVERY = range(5, 9)
 
 
 def mode_registers(chip: Ddr3Chip, chip_hertz: int) -> tuple[int, int, int, int]:
-    """What is written to mode registers 0 to 3.
+    """Computes the values of mode registers 0 to 3.
 
     Bursts of 8; drivers of 34 ohms, termination of 60 ohms in the chip: one chip beside its FPGA.
     Source: JEDEC 79-3F, 3.4.

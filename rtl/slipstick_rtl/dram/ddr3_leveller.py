@@ -11,7 +11,7 @@ from .ddr3 import Ddr3Settings
 from .ddr3_signals import DelaySignature, command_layout
 
 DELAYS, SLIPS = 8, 4
-"""Of the PHY."""
+"""Numbers of read delays and of slips that the PHY has."""
 _WORDS = 4
 """That are written and read back, without a pause between them, for each delay and slip."""
 _SETTLE_CYCLES = 32

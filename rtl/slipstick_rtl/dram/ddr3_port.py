@@ -14,7 +14,7 @@ _COMMANDS = 33
 queue has a power of two of places, and a register."""
 
 HALVES = data.StructLayout({"low": 1, "high": 1, "last": 1})
-"""Which halves of a controller's word a burst has, and whether it is the burst's last."""
+"""Halves of a controller's word that a burst has, and whether it is the burst's last word."""
 
 
 class Ddr3Port(wiring.Component):

@@ -14,7 +14,7 @@ from .chips import SdrChip
 
 @dataclass(frozen=True, kw_only=True)
 class LiteDramSettings:
-    """What a controller is made from.
+    """Holds the settings that a controller is generated from.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class LiteDramSettings:
 
     @property
     def name(self) -> str:
-        """Of the Verilog module."""
+        """Returns the name of the Verilog module."""
         return f"litedram_{self.chip.name.lower()}_{self.hertz}"
 
     @property

@@ -10,7 +10,7 @@ _POWER_UP_SECONDS = 200e-6
 _REFRESHES = 8
 _MODE_CYCLES = 2
 ALL_BANKS = 1 << 10
-"""Of a PRECHARGE's address: of all banks. Of a READ's or WRITE's: and PRECHARGE behind it."""
+"""Address bit that makes a PRECHARGE close all banks, or adds a PRECHARGE to a READ or WRITE."""
 
 
 class SdrInitialiser(wiring.Component):

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 TOLERANCE = Fraction(1, 10_000)
-"""How far a clock may be off what is wanted: about what an oscillator itself is off."""
+"""Largest relative error of a clock: about as large as that of an oscillator itself."""
 
 Settings = TypeVar("Settings")
 

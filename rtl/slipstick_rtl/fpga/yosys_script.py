@@ -58,7 +58,7 @@ COMMANDS = {
     # these cells serve the LittleBee as well, whose DSP blocks are the same
     "Gowin": (FREE_COLLISIONS, SMALL_PAYLOAD, "synth_gowin -family gw2a"),
 }
-"""What each family needs beyond Yosys' defaults, and its synthesis; iCE40 is the UltraPlus."""
+"""Commands of each family beyond Yosys' defaults, and its synthesis; iCE40 is the UltraPlus."""
 
 
 def synthesis_script(

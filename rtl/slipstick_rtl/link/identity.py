@@ -9,7 +9,7 @@ from ..isa import ISA_VERSION
 
 @dataclass(frozen=True)
 class Identity:
-    """What a device says of itself.
+    """Holds the identity that a device reports.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Identity:
 
     @classmethod
     def of(cls, configuration: Configuration) -> "Identity":
-        """What the hardware of this configuration answers."""
+        """Returns the identity that hardware of this configuration reports."""
         return cls(
             fingerprint=configuration.fingerprint,
             protocol_version=PROTOCOL_VERSION,

@@ -15,7 +15,7 @@ _KINDS = ("write", "put", "define", "read", "get")
 
 
 class _TransferSteps(wiring.Component):
-    """What a transfer does one after the other; see :class:`MemoryTransfers`.
+    """Runs through the steps of a transfer; see :class:`MemoryTransfers`.
 
     Members
     -------
@@ -250,7 +250,7 @@ class MemoryTransfers(wiring.Component):
         return self.put & (self._walker.ended | (self._walker.address >= limit))
 
     def _move(self, m: Module) -> None:
-        """What becomes of the next byte."""
+        """Decides whether the next byte is written, dropped, or part of a description."""
         steps, giving, draining = self._steps, self._giving, self._draining
         over = Mux(steps.placing & self.continues, self._over, self._beyond)
         more = ~self.data.p.last
@@ -280,7 +280,7 @@ class MemoryTransfers(wiring.Component):
             m.d.sync += draining.eq(draining | ~self._place[0])
 
     def _ask(self, m: Module) -> None:
-        """How many bytes are to be read yet."""
+        """Asks for the bytes of a READ or GET, and counts those that are left."""
         left, reading = Signal(16), self.reads.valid
         with m.If(self._steps.placing):
             m.d.sync += [
@@ -291,7 +291,7 @@ class MemoryTransfers(wiring.Component):
             m.d.sync += [left.eq(left - 1), reading.eq(left != 1)]
 
     def _count_units(self, m: Module) -> None:
-        """Which byte of its unit the next one is; its last byte ends it."""
+        """Counts the place of the next byte in its unit; the last byte ends the unit."""
         offset, ends = self.writes.p.offset, self._ends
         # what is known of the unit, for its last byte
         single, before_last = Signal(), Signal(10)

@@ -65,7 +65,7 @@ forgotten: a program that never ends does not block the link."""
 
 
 class Command(IntEnum):
-    """What a request asks for, with its payload and the payload of the answer."""
+    """The command of a request, with its payload and the payload of the answer."""
 
     IDENTIFY = 1
     """() -> fingerprint 8 bytes, protocol version u8, ISA version u8, payload_bytes u16."""
@@ -260,7 +260,7 @@ class Space(IntEnum):
 
 
 class Status(IntEnum):
-    """How the device answers."""
+    """The device's answer to a request: done, or the reason for which it is refused."""
 
     OK = 0
     BAD_CRC = 1
@@ -321,7 +321,7 @@ class DeviceStatus:
 
 
 STATUS_BYTES = struct.calcsize(DeviceStatus.FORMAT) + 1
-"""Of the answer to STATUS: the state, and the next sequence number."""
+"""Bytes of the answer to STATUS: the state, and the next sequence number."""
 
 
 def pack_status(status: DeviceStatus, next_sequence: int) -> bytes:

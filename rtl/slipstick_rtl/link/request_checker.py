@@ -24,7 +24,7 @@ REGION_ARGUMENTS = RegionArgument.size // 8
 """Payload bytes that name a region."""
 
 _COUNT_BYTES = 2
-"""Of a DEFINE, behind the region's number: with them it can be judged."""
+"""Bytes of a DEFINE's count, behind the region's number: with them it can be judged."""
 
 ARGUMENT_BYTES = {
     Command.IDENTIFY: 0,
@@ -47,13 +47,13 @@ _DEFINED_BYTES = REGION_BYTES - _COUNT_BYTES
 
 
 def exceeds(value: Value, limit: int) -> Value:
-    """Whether a value is larger than a power of two: without a carry."""
+    """Tells whether a value is larger than a power of two: without a carry."""
     bit = exact_log2(limit)
     return value[bit + 1 :].any() | value[bit] & value[:bit].any()
 
 
 class _Rules(wiring.Component):
-    """Which rules of :class:`RequestChecker` are broken; ``end`` is one past the last unit."""
+    """Finds the broken rules of :class:`RequestChecker`; ``end`` is one past the last unit."""
 
     ORDER = (
         Status.BAD_COMMAND,

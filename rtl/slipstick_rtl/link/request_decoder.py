@@ -12,7 +12,7 @@ _TRANSFERS = ("write", "put", "define", "read", "get")
 _FLAGS = ("identify", "run", "clear", "after", "reset", "open", "sealed", "transfers", *_TRANSFERS)
 
 MEANING = data.StructLayout({**dict.fromkeys(_FLAGS, 1), "length": 16})
-"""What a request asks for, and the length of its answer."""
+"""Actions that a request asks for, a bit each, and the bytes of its answer's payload."""
 
 
 class RequestDecoder(wiring.Component):

@@ -149,7 +149,7 @@ class RequestReader(wiring.Component):
         ]
 
     def _holding(self, m: Module, header: data.View, arguments: data.View) -> Value:
-        """Whether the run holds a WAITING request back.
+        """Tells whether the run holds a WAITING request back.
 
         Arguments have a say a cycle after they came, no later than the request begins to wait.
         """
@@ -160,7 +160,7 @@ class RequestReader(wiring.Component):
         return self.running & ~frees
 
     def _keep_order(self, m: Module, header: data.View) -> None:
-        """What came of a request decides which one is next."""
+        """Gives ``RequestOrder`` the result of a request, which decides the one that is next."""
         order, checker = self._order, self._checker
         m.d.comb += [
             order.header.eq(header),
@@ -210,7 +210,7 @@ class RequestReader(wiring.Component):
 
 
 class _Steps(wiring.Component):
-    """Where a request is on its way; see :class:`RequestReader`."""
+    """Tracks the step that a request has reached; see :class:`RequestReader`."""
 
     request: Signal
     sound: Signal

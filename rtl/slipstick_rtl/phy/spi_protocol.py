@@ -48,7 +48,7 @@ MINIMUM_SCK_CYCLES = 4
 """Clock cycles of the device in a period of SCK, at least; each level lasts over 1 of them."""
 
 DEFAULT_SCK_HZ = 10_000_000
-"""What a host takes unless told otherwise, if the device's clock allows it."""
+"""Frequency of SCK that a host uses by default, if the device's clock allows it."""
 
 
 def crc8(data: bytes) -> int:
@@ -68,7 +68,7 @@ def highest_sck_hz(clock_hz: int) -> int:
 
 @dataclass(frozen=True)
 class HostHeader:
-    """How the controller begins a transfer; all zeros instead only asks for the device's header.
+    """The controller's header of a transfer; all zeros instead only ask for the device's header.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class HostHeader:
 
 @dataclass(frozen=True)
 class DeviceHeader:
-    """What the device says of itself at the beginning of each transfer.
+    """The device's state, which it sends at the beginning of each transfer.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class DeviceHeader:
 
 @dataclass(frozen=True)
 class Trailer:
-    """What the device says at the end of a transfer: positions after its data.
+    """The positions after a transfer's data, which the device sends at its end.
 
     Parameters
     ----------

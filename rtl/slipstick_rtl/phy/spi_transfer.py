@@ -20,7 +20,7 @@ from .spi_protocol import (
 )
 
 FIELDS = data.StructLayout({name: POSITION_BITS for name in ("received", "count", "slots")})
-"""What is kept of a host header; its position is compared as it comes."""
+"""Fields of a host header that are kept; its position is compared as it comes."""
 
 TRAILER = FIRST_SLOT
 """Places count the bytes that the device sends, from 0 on, but not those in the slots."""

@@ -17,7 +17,8 @@ the host sends no more behind a request that takes long."""
 
 MINIMUM_DIVISOR = 4
 RATE_TOLERANCE = 0.02
-"""How far two ends may differ: half a bit in ten is 0.05, and edges are seen up to a cycle late."""
+"""Largest relative difference of two ends' rates: half a bit in ten is 0.05, and edges are seen up
+to a cycle late."""
 
 
 def uart_divisor(clock_hz: int, baud: int) -> int:

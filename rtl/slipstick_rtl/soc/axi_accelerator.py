@@ -57,7 +57,7 @@ class AxiAccelerator(wiring.Component):
 
     @property
     def registers(self) -> RegisterMap:
-        """What is on ``s_axil``."""
+        """Returns the registers on ``s_axil``."""
         return self._inner.registers
 
     def elaborate(self, platform: object) -> Module:

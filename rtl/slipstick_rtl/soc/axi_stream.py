@@ -9,10 +9,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..primitives.stream_queue import StreamQueue
 
 BORDER_DEPTH = 4
-"""Of the queues; they keep other people's paths out of ours."""
+"""Depth of the queues; they keep the timing paths of other designs out of this one."""
 
 Byte = data.StructLayout({"data": 8})
-"""What a stream of bytes carries."""
+"""Payload of a stream of bytes."""
 
 Word = data.StructLayout({"data": 32, "keep": 4, "last": 1})
 """Up to four bytes, the first lowest; those whose ``keep`` is 0 are none; the end of a packet."""

@@ -32,7 +32,7 @@ class Face(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Interface:
-    """How the core meets its surroundings.
+    """Describes an interface between the core and its surroundings.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class InterfaceTop(wiring.Component):
 
     @property
     def interface(self) -> Interface:
-        """What the top was made for."""
+        """Returns the interface that the top was made for."""
         return self._interface
 
     @property

@@ -11,7 +11,7 @@ from .registers import WORD_BITS, WORD_BYTES, Access, Field, Register, RegisterM
 
 
 class Outcome(IntEnum):
-    """How an access ended, as AXI encodes it."""
+    """The result of an access, as AXI encodes it."""
 
     OKAY = 0
     REFUSED = 2
@@ -115,7 +115,7 @@ class RegisterFile(wiring.Component):
         return m
 
     def _word(self, register: Register) -> Value:
-        """What a read gives."""
+        """Returns the word that a read gives."""
         word = Value.cast(0)
         for field in register.fields:
             match field.access:
@@ -141,7 +141,7 @@ class RegisterFile(wiring.Component):
         return Value.cast(register.writable)
 
     def _strobe(self, m: Module, register: Register) -> None:
-        """What happens at once when the register is accessed."""
+        """Gives the strobe of a TAKE or GIVE field at once, when the register is accessed."""
         field = register.fields[0]
         if field.access is Access.TAKE:
             strobe = self.port(register.name, field.name, "strobe")
@@ -151,7 +151,7 @@ class RegisterFile(wiring.Component):
             m.d.comb += strobe.eq(self.bus.write & self._may_write(register))
 
     def _store(self, m: Module, register: Register, field: Field) -> None:
-        """What is written, and events, come into the field."""
+        """Stores written values and events in the field."""
         if field.access not in (Access.SETTING, Access.EVENT):
             return
         bus = self.bus

@@ -13,14 +13,14 @@ WORD_BITS = 8 * WORD_BYTES
 
 
 class Access(Enum):
-    """What software may do with a field, and what it sees."""
+    """Software's access to a field: the operations it may do, and the value it reads."""
 
     CONSTANT = "constant"
     """Always ``reset``."""
     STATE = "state"
-    """What something is now."""
+    """The hardware's present state."""
     SETTING = "setting"
-    """What was written last."""
+    """The value that was written last."""
     EVENT = "event"
     """Set when it happens, until a 1 is written; it wins over a 1 that comes with it."""
     TAKE = "take"
@@ -35,12 +35,12 @@ class Access(Enum):
 
     @property
     def readable(self) -> bool:
-        """Whether a read is answered."""
+        """Tells whether a read is answered."""
         return self is not Access.GIVE
 
     @property
     def writable(self) -> bool:
-        """Whether a write is taken."""
+        """Tells whether a write is taken."""
         return self in (Access.SETTING, Access.EVENT, Access.GIVE)
 
 
@@ -158,12 +158,12 @@ class Register:
 
     @property
     def readable(self) -> bool:
-        """Whether reads are answered; else they are errors."""
+        """Tells whether reads are answered; else they are errors."""
         return all(field.access.readable for field in self.fields)
 
     @property
     def writable(self) -> bool:
-        """Whether writes are taken; else they are errors."""
+        """Tells whether writes are taken; else they are errors."""
         return any(field.access.writable for field in self.fields)
 
     @property

@@ -43,7 +43,7 @@ class WishboneAccelerator(wiring.Component):
 
     @property
     def registers(self) -> RegisterMap:
-        """What is on ``wb``."""
+        """Returns the registers on ``wb``."""
         return self._inner.registers
 
     def elaborate(self, platform: object) -> Module:

@@ -24,7 +24,7 @@ DESCRIPTION = "design.json"
 SOURCES = "sources"
 """Folder of Verilog that is not from here, beside the RTLIL that has instances of it."""
 CONSTRAINTS = (".lpf", ".pcf", ".cst")
-"""What place and route reads: pins and clocks, of ECP5, iCE40 and Gowin."""
+"""Suffixes of the files of pins and clocks that place and route reads: ECP5, iCE40, Gowin."""
 
 
 class Top(Protocol):
@@ -51,7 +51,7 @@ def describe(accelerator: Accelerator) -> dict[str, Any]:
 
 
 def _latencies(accelerator: Accelerator) -> dict[str, int]:
-    """Of the pipelines; the compact engine has none that work while others do."""
+    """Lists the pipelines' latencies; the compact engine has none that work while others do."""
     configuration = accelerator.configuration
     if not configuration.traits.overlaps_streams:
         return {}

@@ -8,7 +8,7 @@ from amaranth.utils import ceil_log2
 from .board import STATES
 
 GLOW_SECONDS = 1 / 16
-"""How long a state output stays on after what it shows, for people to see it."""
+"""Time that a state output stays on after the state has ended, for people to see it."""
 
 
 class Glow(wiring.Component):

@@ -27,7 +27,7 @@ _JUDGED = 8
 
 
 class Part(StrEnum):
-    """What is measured."""
+    """Parts of the benchmark, by what they measure."""
 
     POOL = "pool"
     WORKERS = "workers"

@@ -9,7 +9,7 @@ from .emulation import EmulatedBoards
 
 _DISTINCT = 256
 _SECONDS = 2.0
-"""Of every board's time in a measurement."""
+"""Seconds of every board's time in a measurement."""
 
 
 def pool_efficiency(

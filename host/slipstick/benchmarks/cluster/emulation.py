@@ -57,7 +57,7 @@ class EmulatedBoards:
     def figures(
         self, count: int, seconds: float, retried: int, found: Sequence[np.ndarray]
     ) -> dict[str, Any]:
-        """What a measurement found, ready for JSON.
+        """Returns the figures of a measurement, ready for JSON.
 
         Parameters
         ----------

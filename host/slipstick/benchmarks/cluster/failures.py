@@ -28,7 +28,7 @@ _DOWN_SECONDS = (0.2, 1.5)
 
 
 class Failure(StrEnum):
-    """What happens to a board."""
+    """Failures of a board."""
 
     KILLED = "killed"
     """Its process ends; later it starts anew, with nothing loaded."""

@@ -11,7 +11,7 @@ from .emulation import EmulatedBoards
 
 _DISTINCT = 64
 _SECONDS = 5.0
-"""Of every board's time in a measurement."""
+"""Seconds of every board's time in a measurement."""
 _WARMED = 512
 """Images of each board before the time begins: by then it has the results of all that differ."""
 

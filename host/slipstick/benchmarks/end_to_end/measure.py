@@ -23,7 +23,7 @@ _TIMEOUT_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class EndToEnd:
-    """What a batch took, from its first byte on the wire to its last answer.
+    """Figures of a batch, from its first byte on the wire to its last answer.
 
     Parameters
     ----------

@@ -61,12 +61,12 @@ class WireTransport:
 
     @property
     def bytes_per_second(self) -> float:
-        """Of the wire, raw."""
+        """Returns the raw rate of the wire."""
         return self._wire.bytes_per_second
 
     @property
     def buffered_bytes(self) -> int:
-        """What may lie between ``send`` and the wire: no more than the window."""
+        """Returns the bytes that may lie between ``send`` and the wire: none besides the window."""
         return 0
 
     @property
@@ -79,7 +79,7 @@ class WireTransport:
         return self._core.cycles / self._clock_hz
 
     def seconds(self, count: int) -> float:
-        """How long so many bytes take on the wire."""
+        """Returns the time that so many bytes take on the wire."""
         return self._wire.seconds(count)
 
     def send(self, data: bytes) -> None:
@@ -89,7 +89,7 @@ class WireTransport:
         self._launch()
 
     def _has_slot(self) -> bool:
-        """Whether the host may take it that the board has room for a packet."""
+        """Tells whether the host may take it that the board has room for a packet."""
         on_the_way = len(self._unacknowledged) + len(self._acknowledged)
         return not self._wire.slots or on_the_way < self._wire.slots
 

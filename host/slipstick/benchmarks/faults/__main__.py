@@ -32,7 +32,7 @@ from .wires import disturb
 COMMAND = "python -m slipstick.benchmarks.faults"
 REPORT = "faults"
 FAULTS = 10_000
-"""Of every kind, unless the command says otherwise."""
+"""Number of faults of every kind, unless the command says otherwise."""
 HANG_SECONDS = 120.0
 WIRES = "wires"
 ETHERNET = "ethernet"
@@ -113,7 +113,7 @@ def torment_frames(faults: int, seed: int) -> Figures:
 
 
 def figures(suite: FaultSuite, tally: Tally) -> Figures:
-    """What a report says of a suite that ran."""
+    """Returns the figures that a report has of a suite that ran."""
     result: Figures = {
         "faults": {fault.value: suite.line.counts[fault] for fault in Fault},
         **tally.figures(),
@@ -167,7 +167,7 @@ def _interrupted(
 
 
 def passed(result: Figures) -> bool:
-    """Whether nothing was wrong, every failure had a code, and the device always recovered."""
+    """Checks that nothing was wrong, every failure had a code, and the device always recovered."""
     bad = result["wrong"] or result["without_recovery"]
     bad = bad or any(code.startswith("without") for code in result["failed_by_code"])
     bad = bad or result.get("shared", {}).get("wrong")
@@ -267,7 +267,7 @@ _DISTURBED = {
     ETHERNET: (torment_ethernet, show_ethernet),
     FRAMES: (torment_frames, show_frames),
 }
-"""What fails, and what shows it, by the name of the device."""
+"""Functions that run the faults and that show the figures, by the name of the device."""
 
 
 def fault_benchmark(

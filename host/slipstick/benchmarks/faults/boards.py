@@ -22,11 +22,11 @@ BOARDS = ("model", "sim", "compact", "streamed")
 """The golden model, the compiled RTL, that of the compact engine, and one that is too small."""
 
 TIMEOUT_CYCLES = 1024
-"""Of the simulated link: short, so that half a frame is forgotten soon."""
+"""Timeout of the simulated link: short, so that half a frame is forgotten soon."""
 
 _PAUSE_CYCLES = 50
 _CYCLES_PER_SECOND = 20_000
-"""Of the device's time a second of the host's patience is worth: enough for every answer."""
+"""Cycles of the device for a second of the host's patience: enough for every answer."""
 
 
 class Board(Protocol):
@@ -88,7 +88,7 @@ class _Core:
         return replace(self._core.status(), running=self._stuck)
 
     def wait(self) -> bool:
-        """What is stuck does not end."""
+        """Tells whether the run ends: one that is stuck does not."""
         return not self._stuck
 
     def reset(self) -> None:
@@ -130,7 +130,7 @@ class ModelBoard:
         self._line.send(data)
 
     def receive(self, count: int, timeout_seconds: float) -> bytes:
-        """What it answered."""
+        """Receives the answer of the link's end."""
         return self._line.receive(count, timeout_seconds)
 
     def idle(self, seconds: float) -> None:
@@ -153,7 +153,7 @@ class ModelBoard:
 
 
 class CompiledBoard:
-    """What boards have in common whose RTL is compiled by Verilator.
+    """Runs a board whose RTL is compiled by Verilator: the base of such boards.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ _LINK_BYTES_AT = {Kind.DATA: HEADER_BYTES, Kind.SEND: HEADER_BYTES + ARRIVED_BYT
 
 
 class NetworkFault(StrEnum):
-    """What may happen to a datagram, and to the board."""
+    """Faults of a datagram, and of the board."""
 
     LOSS = "datagram lost"
     REPEAT = "datagram repeated"
@@ -148,7 +148,7 @@ class FaultyNetwork:
 
     @property
     def due(self) -> float:
-        """When the next datagram arrives at either end."""
+        """Returns the time at which the next datagram arrives at either end."""
         return self._on_the_way[0][0] if self._on_the_way else math.inf
 
     @property
@@ -266,11 +266,11 @@ class ImaginedNetwork:
         return ImaginedSocket(self, port)
 
     def disconnect(self, port: int) -> None:
-        """What comes to the port from now on is lost."""
+        """Closes a port: all that comes to it from now on is lost."""
         self._inboxes.pop(port, None)
 
     def inbox(self, port: int) -> deque[bytes]:
-        """What has come to a port."""
+        """Returns the datagrams that have come to a port."""
         return self._inboxes.get(port, deque())
 
     def send(self, port: int, datagram: bytes) -> None:

@@ -19,7 +19,7 @@ from .suite import FaultSuite, Tally, intrusion
 from .transport import RandomPlan
 
 _RATES = (0.003, 0.01, 0.03, 0.1)
-"""How probable a fault is for a datagram, before the weights."""
+"""Probabilities of a fault for a datagram, before the weights."""
 _WEIGHTS = {
     NetworkFault.LATE: 3.0,
     NetworkFault.DAMAGE: 0.3,

@@ -25,7 +25,7 @@ _LONGEST = 1600
 _TYPES = (0x0800, 0x0806, 0x86DD, 0x8100, 0x0000, 0x05DC)
 _ICMP, _TCP = 1, 6
 KINDS = 11
-"""Of frames."""
+"""Number of kinds of frames."""
 
 
 class FrameSource:
@@ -187,7 +187,7 @@ def _answer(endpoint: Any, came: list[bytes]) -> list[bytes]:
 
 
 def _is_there(endpoint: Any, number: int) -> bool:
-    """Whether a DISCOVER is answered, with its number."""
+    """Tells whether the board answers a DISCOVER, with its number."""
     question = Datagram(kind=Kind.DISCOVER, number=number, lease=0, body=b"").pack()
     came = endpoint.feed(pack_frame(_HOST, _BOARD, _HOST_PORT, PORT, question))
     for _ in range(_PATIENCE):

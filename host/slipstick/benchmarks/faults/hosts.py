@@ -57,7 +57,7 @@ class SharedLine:
             self._inner.send(data[cut:])
 
     def receive(self, host: int, count: int, timeout_seconds: float) -> bytes:
-        """What the host hears."""
+        """Receives the bytes that the host hears."""
         heard = self._heard[host]
         if not heard:
             data = self._inner.receive(count, timeout_seconds)
@@ -102,12 +102,12 @@ class HostTransport:
         self._line, self._host = line, host
 
     def send(self, data: bytes) -> None:
-        """When it is this host's turn."""
+        """Sends when it is this host's turn."""
         self._line.take_turns(self._host)
         self._line.send(self._host, data)
 
     def receive(self, count: int, timeout_seconds: float) -> bytes:
-        """When it is this host's turn."""
+        """Receives when it is this host's turn."""
         self._line.take_turns(self._host)
         return self._line.receive(self._host, count, timeout_seconds)
 
@@ -117,7 +117,7 @@ class HostTransport:
 
 @dataclass
 class SharedTally:
-    """What hosts on a shared line were told."""
+    """Counts the results that hosts on a shared line were told."""
 
     sessions: int = 0
     right: Counter[str] = field(default_factory=Counter)
@@ -237,7 +237,7 @@ class InterruptedLine:
         self._inner.send(data)
 
     def receive(self, count: int, timeout_seconds: float) -> bytes:
-        """What the board answers."""
+        """Receives the board's answer."""
         return self._inner.receive(count, timeout_seconds)
 
     def close(self) -> None:
@@ -246,7 +246,7 @@ class InterruptedLine:
 
     @property
     def happened(self) -> bool:
-        """Whether it has."""
+        """Tells whether the event has happened."""
         return self._left < 0
 
 

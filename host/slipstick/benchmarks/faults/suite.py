@@ -32,7 +32,7 @@ _NEW_HOST = ("SESSION_LOST", "DISCONNECTED", "HOST_DIED")
 
 @dataclass
 class Tally:
-    """What happened."""
+    """Results of a suite's operations and recoveries."""
 
     operations: Counter[str] = field(default_factory=Counter)
     right: Counter[str] = field(default_factory=Counter)
@@ -49,7 +49,7 @@ class Tally:
     """To the first inference, with a new session and its program if the old one was lost."""
 
     def figures(self) -> dict[str, Any]:
-        """What every report says."""
+        """Returns the figures that every report has."""
         return {
             "operations": dict(self.operations),
             "right": dict(self.right),
@@ -63,7 +63,7 @@ class Tally:
 
 
 def intrusion(seed: int) -> bytes:
-    """What another host may send at any time: a session of its own, or half of one."""
+    """Makes bytes that another host may send at any time: a session of its own, or half of one."""
     draw = random.Random(seed)
     seal = draw.randrange(1, 1 << 32)
     frames = b""
@@ -158,7 +158,7 @@ class FaultSuite:
         self.line.calm(calm)
 
     def _choose_rates(self, faults: int) -> None:
-        """What is rare so far becomes frequent; what there is enough of, rare."""
+        """Raises the rates of faults that are rare so far, and lowers those of frequent ones."""
         rate = self._random.choice(_RATES)
         counts = self.line.counts
         most = max(1, *(counts[fault] for fault in Fault))
@@ -269,7 +269,7 @@ class FaultSuite:
         return self._compare_scratch(*self._span())
 
     def _compare_scratch(self, start: int, count: int) -> bool:
-        """Whether all bytes whose value was acknowledged are what they should be."""
+        """Tells whether all bytes whose value was acknowledged are as they should be."""
         data = np.frombuffer(self._device.read(self._scratch + start, count), np.uint8)
         span = slice(start, start + count)
         return bool(((data == self._shadow[span]) | ~self._known[span]).all())

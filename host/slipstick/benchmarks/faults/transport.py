@@ -16,7 +16,7 @@ _PLACES = 1 << 16
 
 
 class Fault(StrEnum):
-    """What may happen to the bytes on a line, in either direction, and to both of its ends."""
+    """Faults of the bytes on a line, in either direction, and of both of its ends."""
 
     FLIP = "bit flipped"
     DROP = "bytes dropped"
@@ -65,7 +65,7 @@ class Injection:
 
 
 class Plan(Protocol):
-    """What happens to each portion that is sent or received."""
+    """Chooses the faults of each portion that is sent or received."""
 
     def draw(self) -> Iterable[Injection]:
         """For the next portion."""
@@ -276,7 +276,7 @@ class FaultyTransport:
 
 
 def spoil(injection: Injection, data: bytes) -> bytes:
-    """What one of the ``SPOILING`` faults leaves of some bytes."""
+    """Returns some bytes as one of the ``SPOILING`` faults leaves them."""
     if not data:
         return data
     draw = random.Random(injection.seed)

@@ -91,7 +91,7 @@ class WiredBoard(CompiledBoard):
 
     @property
     def disturbances(self) -> dict[str, int]:
-        """How many there were of each kind."""
+        """Counts the disturbances of each kind."""
         return self._core.disturbances
 
     def calm(self, calm: bool) -> None:

@@ -27,7 +27,7 @@ NETWORK = Path("models", "ic01_resnet8_int8.tflite")
 TARGET = "ulx3s-25f"
 _KEPT = ("malformed", "soak")
 LIMIT_MS = 0.5
-"""What the server may add to the device's time, as the issue has it."""
+"""Milliseconds that the server may add to the device's time, as the issue has it."""
 
 
 def measure_server(

@@ -220,7 +220,7 @@ class MalformedRequests:
 
 @dataclass
 class MalformedTally:
-    """How malformed requests were answered.
+    """Counts how malformed requests were answered.
 
     Members
     -------

@@ -37,7 +37,7 @@ __all__ = ["Hold", "Identity", "LinkDevice", "LinkError", "LostAnswerError", "Pa
 _FIRST_PAUSE_SECONDS = 100e-6
 _LONGEST_PAUSE_SECONDS = 20e-3
 _MOST_STARTS = 256
-"""Of a program's parts, remembered so that they are checked once."""
+"""Most tuples of a program's start addresses that are remembered, so that each is checked once."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,12 +117,12 @@ class LinkDevice:
 
     @property
     def takes_turns(self) -> bool:
-        """Whether a thread that drives it lets others have their turns whenever it waits."""
+        """Tells whether a thread that drives it lets others have their turns whenever it waits."""
         return getattr(self._transport, "takes_turns", False)
 
     @property
     def round_trips(self) -> int:
-        """How often something was sent when all that had been sent before was answered."""
+        """Counts how often something was sent when all that had been sent before was answered."""
         return self._queue.round_trips
 
     @property
@@ -141,11 +141,11 @@ class LinkDevice:
         return self._configuration
 
     def identify(self) -> Identity:
-        """What the device says of itself; LinkError WRONG_HARDWARE if that is not expected."""
+        """Asks the device for its identity; LinkError WRONG_HARDWARE if that is not expected."""
         return self.check(self._configuration)
 
     def check(self, configuration: Configuration) -> Identity:
-        """What the device says of itself.
+        """Asks the device for its identity, and checks it.
 
         Raises
         ------
@@ -408,7 +408,7 @@ class LinkDevice:
         return number
 
     def _starts(self, pcs: Sequence[int]) -> bytes:
-        """Where streams begin, as frames have it; a program's are checked once."""
+        """Packs the start addresses of streams for a frame; a program's are checked once."""
         known = tuple(pcs)
         if known not in self._checked:
             for pc in known:

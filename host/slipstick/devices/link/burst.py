@@ -100,7 +100,7 @@ class Burst:
         return (self.sequence + self.count - 1) % SEQUENCE_NUMBERS
 
     def has(self, sequence: int) -> bool:
-        """Whether a number is one of its own."""
+        """Tells whether a number is one of its own."""
         return (sequence - self.sequence) % SEQUENCE_NUMBERS < self.count
 
     def frame(self, seal: int) -> bytes:

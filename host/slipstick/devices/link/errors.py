@@ -24,7 +24,7 @@ CODES = {
     "RUN_TIMEOUT": "The run did not end in time: reset the device; if it happens again, report it.",
     "RUN_STOPPED": "The run was reset before its end, so there is no result: run again.",
 }
-"""What each code means, and what to do."""
+"""Meaning of each code, and advice."""
 
 
 class LinkError(DeviceError):

@@ -55,7 +55,7 @@ class InFlight:
 
     @property
     def is_plenty(self) -> bool:
-        """Whether the device has enough to do until more is sent after an answer."""
+        """Tells whether the device has enough to do until more is sent after an answer."""
         if not self.asking:
             return False
         most = self._patience.window_bytes * 3 // 4
@@ -82,7 +82,7 @@ class InFlight:
         self.waiting = sum(request.waits for request in requests)
 
     def may_send(self, request: Request | Burst) -> bool:
-        """Whether the windows have room for one more."""
+        """Tells whether the windows have room for one more."""
         if not self.requests:
             return True
         if self.count + request.count > MOST_IN_FLIGHT:

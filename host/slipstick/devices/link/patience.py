@@ -8,12 +8,12 @@ from slipstick_rtl.link.protocol import DEFAULT_TIMEOUT_CYCLES, WAIT_TIMEOUTS
 WINDOW_BYTES = 1 << 16
 """Enough for the fastest wire, and little enough to be sent again after a failure."""
 ANSWER_WINDOW_BYTES = 1 << 13
-"""What any computer's driver holds for a program that does not look."""
+"""Bytes of answers that any computer's driver holds for a program that does not look."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long an exchange tries.
+    """Limits of an exchange: times, retries and bytes.
 
     Parameters
     ----------
@@ -62,5 +62,5 @@ class Patience:
 
 
 def wait_seconds(configuration: Configuration) -> float:
-    """How long a board holds a waiting request, and a little more."""
+    """Returns the seconds that a board holds a waiting request, and a little more."""
     return 0.1 + 1.1 * WAIT_TIMEOUTS * DEFAULT_TIMEOUT_CYCLES / configuration.clock_hz

@@ -9,7 +9,7 @@ from .request import Request
 
 
 class RegionTable:
-    """Which regions a device knows, and by which number; the least used one is forgotten."""
+    """Keeps the regions that a device knows, by number; forgets the least recently used one."""
 
     def __init__(self) -> None:
         self._numbers: OrderedDict[Region, int] = OrderedDict()

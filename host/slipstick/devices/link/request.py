@@ -20,10 +20,10 @@ from slipstick_rtl.link.protocol import (
 from .errors import LinkError
 
 _HEADER = struct.Struct("<BBH")
-"""What follows the start byte: kind, number, and length of the payload."""
+"""Header after the start byte: kind, number, and length of the payload."""
 _START = bytes((REQUEST_START,))
 FRAME_BYTES = HEADER_BYTES + CRC_BYTES
-"""Of a request or an answer, beside its payload."""
+"""Bytes of a request or an answer, beside its payload."""
 
 
 class LostAnswerError(LinkError):

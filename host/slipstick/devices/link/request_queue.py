@@ -37,7 +37,7 @@ _LONG_ATTEMPT = 5
 """The failure in a row after which silence and a usual frame's zeros are taken not to be enough."""
 _IDENTITY_BYTES = len(Identity.of(Configuration()).pack())
 LONGEST_FRAME = FRAME_BYTES + 0xFFFF
-"""What a device may take for one frame, at most, if the length is corrupted."""
+"""Most bytes that a device may take for one frame, if the length is corrupted."""
 _PUSH_BYTES = 1 << 13
 
 
@@ -114,7 +114,7 @@ class RequestQueue:
         return request
 
     def takes_burst(self, layout: BurstLayout) -> bool:
-        """Whether requests may be a burst.
+        """Tells whether requests may be a burst.
 
         On a wire that cannot hold back, the device may be too busy for some of them. And one must
         fit beside those that are on their way.
@@ -418,7 +418,7 @@ class RequestQueue:
         self.generation += 1
 
     def _fail(self, error: BaseException) -> None:
-        """What was raised is what became of all requests; the caller is told at once."""
+        """Fails all requests with the error that was raised; the caller is told at once."""
         if not isinstance(error, LinkError):
             error = LinkError("NO_ANSWER", f"the request was given up: {error}")
         if self._flying or self._queued:

@@ -10,7 +10,7 @@ from slipstick_rtl.link.protocol import CRC_BYTES, HEADER_BYTES, RESPONSE_START,
 from .transport import Transport
 
 _LATE_READS = 2
-"""Of a frame's beginning and its rest."""
+"""Most reads after the deadline: of a frame's beginning, and of its rest."""
 
 _STATUSES = frozenset(int(status) for status in Status)
 _DRAIN_BYTES = 4096

@@ -16,7 +16,7 @@ _LONG_ANSWER = 64
 _SPARE = 1.1
 """A run may take so much longer than predicted before bytes are lost."""
 _RESUME = 1.005
-"""Of its predicted time, after which a run is taken for ended: predictions are that good."""
+"""Multiple of its predicted time after which a run counts as ended: predictions are that good."""
 _LEAST_SLACK_SECONDS = 0.3e-3
 _MOST_SLACK_SECONDS = 0.05
 """More than the late answer of any adapter: no sooner than that is as good as waiting for it."""
@@ -94,7 +94,7 @@ class Stalls:
         return True
 
     def has_room(self, sent: int, size: int) -> bool:
-        """Whether so many bytes more may follow those in flight."""
+        """Tells whether so many bytes more may follow those in flight."""
         stall = self._first()
         return stall is None or self._room is None or sent - stall.sent + size <= self._room
 

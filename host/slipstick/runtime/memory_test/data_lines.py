@@ -11,7 +11,7 @@ from .verdict import Verdict, name_bits
 
 NAME = "data lines"
 _PAIR_BYTES = 2 * WORD_BYTES
-"""Of a pattern and its inverse."""
+"""Bytes of a pattern and its inverse."""
 
 
 def line_patterns(data_bits: int) -> list[int]:

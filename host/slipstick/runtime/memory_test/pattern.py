@@ -39,7 +39,7 @@ class Span:
 
     @property
     def bytes(self) -> int:
-        """Of all blocks."""
+        """Counts the bytes of all blocks."""
         return self.block_bytes * self.blocks
 
     def split(self) -> Iterator["Span"]:

@@ -23,10 +23,10 @@ _PAUSES = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 HOPELESS = 4
 """Tries that failed after which a board counts as gone, until one succeeds."""
 _AHEAD_SECONDS = 0.25
-"""Of a board's time that may be on its way to it: what it has is lost time if it fails."""
+"""Computing time of the work that may be on its way to a board: it is lost if the board fails."""
 _SMOOTHING = 0.05
 _STAY_SECONDS = 0.1
-"""How long a session keeps a device that another one waits for."""
+"""Time that a session keeps a device that another one waits for."""
 _IDLE_SECONDS = 2e-3
 """A stream ends when nothing has come for so long, and the device is free for other sessions."""
 
@@ -55,7 +55,7 @@ class Runner(Protocol):
 
 
 class BoardState(StrEnum):
-    """What a board does."""
+    """States of a board."""
 
     IDLE = "idle"
     WORKING = "working"
@@ -172,13 +172,13 @@ class Board:
 
     @property
     def state(self) -> BoardState:
-        """What it does."""
+        """Returns its present state."""
         if self.failed:
             return BoardState.FAILED
         return BoardState.WORKING if self._flying else BoardState.IDLE
 
     def status(self, name: str, target: str) -> BoardStatus:
-        """What is known of it."""
+        """Reports its state, its figures and its last error."""
         return BoardStatus(
             name=name,
             target=target,
@@ -305,7 +305,7 @@ class Board:
         return work
 
     def wait_single(self, seconds: float, begun: float) -> bool:
-        """Whether an image is there for this board's stream, within so many seconds."""
+        """Waits so many seconds for an image of this board's stream; tells whether one is there."""
         queue, deadline = self._queue, time.monotonic() + seconds
         with queue.changed:
             while not queue.closed:
@@ -321,7 +321,7 @@ class Board:
 
 
 class _BoardSource:
-    """What a board's stream takes: a ``Source`` over the queue.
+    """Gives a board's stream its images: a ``Source`` over the queue.
 
     Parameters
     ----------
@@ -343,7 +343,7 @@ class _BoardSource:
         return max(1, self._board.may_take() - 1)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether there is another image; with None one may still come within a moment."""
+        """Tells whether there is another image; with None one may still come within a moment."""
         if self._next is None:
             # an image that is alone must not wait for one that may follow
             patience = _IDLE_SECONDS if seconds is None else 0.0

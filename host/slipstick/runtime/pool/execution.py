@@ -19,7 +19,7 @@ from .work import Batch, Values, WorkQueue
 _LOOK_SECONDS = 0.2
 """So often a caller looks whether any board is left."""
 _LEAVE_SECONDS = 2.0
-"""How long closing waits for a board; one that hangs is left alone."""
+"""Longest wait of ``close`` for the boards; one that hangs is left alone."""
 _STREAMED = 32
 """Images of a stream per board that wait for their results."""
 
@@ -97,7 +97,7 @@ class PoolExecution:
             return self._queue.waiting
 
     def boards(self) -> list[BoardStatus]:
-        """What each board does."""
+        """Lists the state of each board."""
         return [
             board.status(name, target)
             for name, target, board in zip(self._names, self._targets, self._boards, strict=True)
@@ -180,7 +180,7 @@ class PoolExecution:
         self._check_boards()
 
     def _wait_a_moment(self, future: "Future[Values]") -> bool:
-        """Whether an image is still on its way, a moment later."""
+        """Waits a moment; tells whether an image is still on its way."""
         try:
             future.exception(1e-3)
         except TimeoutError:

@@ -17,7 +17,7 @@ from ..feeds import image_count
 Values = dict[str, np.ndarray]
 
 _CHUNK_SECONDS = 0.2
-"""Of a board's time that a part of a batch should take: long against a round trip, short against
+"""Board's time that a part of a batch should take: long against a round trip, short against
 the batch."""
 _MOST_AT_ONCE = 256
 _FIRST = 16
@@ -32,7 +32,7 @@ _AGAIN = 3
 
 
 class Worker(Protocol):
-    """What the queue asks of a board.
+    """Describes a board to the queue.
 
     Members
     -------
@@ -72,19 +72,22 @@ class Work:
     """It has a result, or an error; or nobody wants one."""
 
     def settle(self) -> bool:
-        """Whether the caller is the one who tells the future; others hold ``WorkQueue.changed``."""
+        """Settles the work; tells whether the caller is the one who must set the future.
+
+        Callers hold ``WorkQueue.changed``.
+        """
         first = not self.settled and not self.future.cancelled()
         self.settled = True
         return first and self.future.set_running_or_notify_cancel()
 
     @property
     def images(self) -> int:
-        """How many."""
+        """Counts the images."""
         return image_count(self.feeds)
 
     @property
     def is_single(self) -> bool:
-        """Whether it may follow others in a stream."""
+        """Tells whether it may follow others in a stream."""
         return self.wanted is None
 
 
@@ -126,7 +129,7 @@ class Batch:
 
 
 class WorkQueue:
-    """What is to be done, and by whom it is done. Threads share it.
+    """Keeps the work that is to be done, and the boards that do it. Threads share it.
 
     Members
     -------
@@ -184,7 +187,7 @@ class WorkQueue:
                 work.future.cancel()
 
     def has_work(self, board: int, *, single: bool | None = None) -> bool:
-        """Whether ``take`` gives something; the caller holds ``changed``."""
+        """Tells whether ``take`` gives something; the caller holds ``changed``."""
         return self._find(board, single) is not None
 
     def take(self, board: int, *, single: bool | None = None) -> Work | None:
@@ -206,7 +209,7 @@ class WorkQueue:
             return work
 
     def _find(self, board: int, single: bool | None) -> Callable[[], Work] | None:
-        """How the next work for a board is taken."""
+        """Returns a function that takes the next work for a board; None if there is none."""
         for queue in (self._returned, self._singles):
             while queue and (queue[0].settled or queue[0].future.cancelled()):
                 queue.popleft()
@@ -248,8 +251,8 @@ class WorkQueue:
         return max(1, math.ceil((held + waiting) * own / total))
 
     def _stolen(self, board: int, single: bool | None) -> Work | None:
-        """What another board has, and an idle one may as well compute too: the other one has come
-        to a stop, or is much slower."""
+        """Finds work of another board that an idle one may as well compute too: the other one has
+        come to a stop, or is much slower."""
         now = time.monotonic()
         for work in self._held:
             if board in work.holders or len(work.holders) > 1 or work.settled:
@@ -271,7 +274,7 @@ class WorkQueue:
         return until / other.rate - since > max(_SLOW_SECONDS, _STEAL_FACTOR * work.images / own)
 
     def seconds_to_steal(self) -> float | None:
-        """How long an idle board may sleep; None: until it is woken."""
+        """Returns the seconds that an idle board may sleep; None: until it is woken."""
         return _STEAL_SECONDS if self._held else None
 
     def finish(self, board: int, work: Work, values: Values) -> bool:

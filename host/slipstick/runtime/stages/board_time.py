@@ -60,7 +60,7 @@ class BoardTime:
 
     @property
     def loads_per_image(self) -> float:
-        """How often a streamed layer's weights cross the wire per image of a long batch."""
+        """Counts how often a streamed layer's weights cross the wire per image of a long batch."""
         return 0.0 if self.configuration.dram else 1 / BATCH
 
     def transfer_seconds(self, up: int, down: int) -> float:

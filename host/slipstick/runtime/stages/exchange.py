@@ -14,7 +14,7 @@ class ExchangeStopped(Exception):
 
 
 class Exchange:
-    """Where threads, one per board, leave their parts and wait for the whole.
+    """Joins tensors: threads, one per board, leave their parts and wait for the whole.
 
     A board whose answer was lost may come again with the same part.
 

@@ -31,7 +31,7 @@ Model = str | os.PathLike[str] | Program
 
 
 def is_divided(device: object) -> bool:
-    """Whether a device, or its name, stands for boards that divide a network among them."""
+    """Tells whether a device, or its name, stands for boards that divide a network among them."""
     if isinstance(device, str):
         group = group_of(device)
         return group is not None and group[0] is not GroupKind.POOL

@@ -23,7 +23,7 @@ class Runner(Protocol):
 
     @property
     def last_cycles(self) -> int | None:
-        """Of the last inference; None if they are not known."""
+        """Returns the cycles of the last inference; None if they are not known."""
         ...
 
     def infer_batch(

@@ -13,7 +13,7 @@ from .members import Group, Make, Runner, Values, consumed
 from .relay import Relay
 
 _GRACE_SECONDS = 0.5e-3
-"""How long the next image may take to come before a streamed stage begins without it."""
+"""Longest wait for the next image before a streamed stage begins without it."""
 
 
 class PipelineExecution(DividedExecution[Runner]):

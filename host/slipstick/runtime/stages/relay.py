@@ -37,7 +37,7 @@ class Relay:
         return self._source.ahead
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether an image is there, within so many seconds; None: or no more will come."""
+        """Waits so many seconds for an image (None: to the end); tells whether one is there."""
         try:
             return self._source.wait(seconds)
         except BaseException as error:

@@ -20,7 +20,7 @@ _DESCRIBED = ("shape", "dtype", "scale", "zero_point")
 
 
 def is_stages_file(path: object) -> bool:
-    """Whether a path is that of a file that names the stages of a network."""
+    """Tells whether a path is that of a file that names the stages of a network."""
     return isinstance(path, str | os.PathLike) and os.fspath(path).endswith(SUFFIX)
 
 

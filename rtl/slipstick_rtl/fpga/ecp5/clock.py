@@ -16,7 +16,7 @@ INPUT_HZ = (8_000_000, 400_000_000)
 PHASE_DETECTOR_HZ = (10_000_000, 400_000_000)
 OSCILLATOR_HZ = (400_000_000, 800_000_000)
 OUTPUT_HZ = (3_125_000, 400_000_000)
-"""Of the data sheet of the ECP5 family, table of the sysCLOCK PLL."""
+"""Frequency ranges from the data sheet of the ECP5 family, table of the sysCLOCK PLL."""
 
 _DIVIDERS = range(1, 129)
 
@@ -52,7 +52,7 @@ class Ecp5Pll:
 
     @property
     def has_second(self) -> bool:
-        """Whether the core's clock is the second output."""
+        """Tells whether the core's clock is the second output."""
         return self.second_divider > 0
 
 

@@ -75,7 +75,7 @@ BLOCKS = {
 
 
 def blocks_of(device: str) -> Blocks:
-    """Where a device's blocks stand.
+    """Looks up the positions of a device's blocks.
 
     Raises
     ------

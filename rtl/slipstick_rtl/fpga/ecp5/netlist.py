@@ -135,7 +135,7 @@ def _number(parameter: str | int) -> int:
 
 
 def _is_plain_register(cell: dict[str, Any], end: str, clock: list[Any]) -> bool:
-    """Whether a reader is a register of the clock that does nothing but delay its input."""
+    """Tells whether a reader is a register of the clock that does nothing but delay its input."""
     parameters = {name: str(value).strip() for name, value in cell.get("parameters", {}).items()}
     return (
         cell["type"] == "TRELLIS_FF"

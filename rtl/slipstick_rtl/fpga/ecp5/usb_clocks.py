@@ -23,7 +23,8 @@ PIN_HZ, PACKET_HZ = 48_000_000, 12_000_000
 """Clocks of the domains ``usb_io`` and ``usb``: four samples a bit, and a bit."""
 
 TOLERANCE = Fraction(20, 10_000)
-"""Of the 0.25 % that USB 2.0 (7.1.11) allows a device; the oscillator needs some of it."""
+"""Largest relative error of the 48 MHz. USB 2.0 (7.1.11) allows a device 0.25 %; the oscillator
+needs some of it."""
 
 _DIVIDERS = range(1, 129)
 _PIN_DIVIDERS = range(OSCILLATOR_HZ[0] // PIN_HZ, OSCILLATOR_HZ[1] // PIN_HZ + 1)
@@ -39,7 +40,7 @@ class UsbPll:
     pin_divider: int
 
     def pin_hz(self, input_hz: int) -> Fraction:
-        """What the settings make of the input."""
+        """Computes the frequency that the settings make of the input, 48 MHz or near it."""
         vco = Fraction(input_hz * self.feedback_divider * self.output_divider, self.input_divider)
         return vco / self.pin_divider
 

@@ -82,7 +82,7 @@ def _candidates(input_hz: int, limits: GowinLimits) -> Iterator[tuple[Fraction, 
 
 
 def pll_finder(limits: GowinLimits) -> Callable[[int, int], GowinPll]:
-    """What finds the settings of a device's PLL.
+    """Makes the function that finds the settings of a device's PLL.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def pll_finder(limits: GowinLimits) -> Callable[[int, int], GowinPll]:
 
 
 def clock_finder(limits: GowinLimits) -> Callable[[int], Iterator[Fraction]]:
-    """What finds all clocks in Hz that a device's PLL makes of an oscillator."""
+    """Makes the function that lists all clocks in Hz that a device's PLL makes of an oscillator."""
     return lambda input_hz: (hertz for hertz, _ in _candidates(input_hz, limits))
 
 

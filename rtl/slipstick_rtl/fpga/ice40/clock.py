@@ -15,7 +15,7 @@ INPUT_HZ = (10_000_000, 133_000_000)
 PHASE_DETECTOR_HZ = (10_000_000, 133_000_000)
 OSCILLATOR_HZ = (533_000_000, 1_066_000_000)
 OUTPUT_HZ = (16_000_000, 275_000_000)
-"""Of the data sheets of the iCE40 families, tables of the sysCLOCK PLL."""
+"""Frequency ranges from the data sheets of the iCE40 families, tables of the sysCLOCK PLL."""
 
 _FILTER_HZ = (17_000_000, 26_000_000, 44_000_000, 66_000_000, 101_000_000, 133_000_001)
 """Phase detector frequencies below which the filter settings 1, 2, ... 6 are right."""
@@ -23,7 +23,7 @@ _FILTER_HZ = (17_000_000, 26_000_000, 44_000_000, 66_000_000, 101_000_000, 133_0
 MEMORY_SECONDS = 15e-6
 """Block RAM reads as zero for some 3 us after the configuration."""
 PRESSED_SECONDS = 2e-3
-"""How long a button must be down: it bounces."""
+"""Time that a button must be down: it bounces."""
 
 
 @dataclass(frozen=True)

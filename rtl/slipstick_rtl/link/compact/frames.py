@@ -14,7 +14,7 @@ _OUTPUTS += ("moving", "preparing", "beginning", "in_header", "answering", "seal
 
 
 class CompactSteps(wiring.Component):
-    """Which part of a frame is at hand, and how far it has come.
+    """Tracks the part of a frame that is at hand, and the bytes of it so far.
 
     Parameters
     ----------

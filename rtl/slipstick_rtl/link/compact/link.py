@@ -35,7 +35,7 @@ _REGION = RegionArgument.size // 8
 
 
 class CompactLink(LinkInterface):
-    """What :class:`slipstick_rtl.link.link.Link` does, with the same face, by fewer registers.
+    """Does the same as :class:`slipstick_rtl.link.link.Link`, same ports, with fewer registers.
 
     A byte of a frame takes nine cycles, one of a WRITE or PUT three or four more on its way to
     memory. The next request waits in the byte stream until this one is answered. The payload and
@@ -199,7 +199,7 @@ class CompactLink(LinkInterface):
             m.d.sync += self._verdict.eq(Mux(self.status.running, Status.BUSY, bad))
 
     def _execute(self, m: Module) -> None:
-        """What happens at once, and which number is the next."""
+        """Starts and stops runs; keeps the next sequence number and the session."""
         steps, rules = self._steps, self._rules
         run = data.View(RunArguments, self._arguments.as_value()[: RunArguments.size])
         done = steps.execute & steps.good

@@ -28,7 +28,7 @@ _ARGUMENT_BYTES = {
     Command.GET: _REGION,
     Command.RUN_GET: RunArguments.size // 8,
 }
-"""Of the commands that have a fixed number, but none."""
+"""Payload bytes of the commands that have a fixed number of them, and not 0."""
 
 _KNOWN = tuple(command for command in Command if command is not Command.HOLD)
 """An engine that runs from one memory has no inputs to be written over while it runs."""

@@ -20,9 +20,9 @@ address comes in the same cycles as that of a WRITE or READ, which is in its pay
 _ADDRESS, _RUN, _RUNS, _PLANES, _GAP, _PLANE_GAP = 1, 4, 6, 8, 10, 12
 """Places of a region's fields in the table."""
 _COUNT = REGION_PITCH - 1
-"""Of the count's low byte; the high one is at 0."""
+"""Place of the count's low byte; the high one is at 0."""
 _READ_COUNT = 4
-"""Of a READ's count in its payload, whose address stands at ``_ADDRESS``, too."""
+"""Place of a READ's count in its payload, whose address stands at ``_ADDRESS``, too."""
 
 
 def address_bits(configuration: Configuration) -> int:
@@ -115,7 +115,7 @@ class CompactWalker(wiring.Component):
         return Cat(self.place == place + 1 for place in places).any() & self.busy
 
     def _count(self, m: Module) -> None:
-        """What is left of the run, less one; and whether a plane has ended, or the region."""
+        """Reads the length of the run, less one; tells whether a plane has ended, or the region."""
         for k in range(2):
             with m.If(self._comes(_RUN + k) & ~self.direct):
                 m.d.sync += self._run_left.word_select(k, 8).eq(self.byte)

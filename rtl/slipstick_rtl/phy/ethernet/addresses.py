@@ -8,7 +8,7 @@ import ipaddress
 import re
 
 OPTIONS = ("ip", "mac")
-"""Of every Ethernet wire, as text."""
+"""Options of every Ethernet wire, as text."""
 
 LINK_LOCAL = 169 << 24 | 254 << 16
 _LOCALLY_ADMINISTERED = 0x02

@@ -9,8 +9,8 @@ from amaranth.utils import exact_log2
 from .datagrams import LONGEST_SLOT, MOST_SLOTS
 
 SLOT_WORD = data.StructLayout({"bytes": 32, "ending": 2, "last": 1})
-"""Of a datagram's last word, ``ending`` is the number of its bytes less one. With these bits, words
-are as wide as a block RAM of an ECP5, and no length has to be kept."""
+"""Word of a slot: in a datagram's ``last`` one, ``ending`` is the number of its bytes less one.
+With these bits, words are as wide as a block RAM of an ECP5, and no length has to be kept."""
 
 
 def check_slots(slots: int, slot_bytes: int) -> None:

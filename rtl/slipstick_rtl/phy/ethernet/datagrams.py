@@ -46,7 +46,7 @@ LEASE_SECONDS = 10
 SLOTS = 4
 SLOT_BYTES = 1024
 GIGABIT_SLOTS = 8
-"""Of boards at 1 Gb/s: a host that hears from the board every 60 us keeps the wire busy."""
+"""Slots of boards at 1 Gb/s: a host that hears from the board every 60 us keeps the wire busy."""
 MOST_SLOTS = 16
 LONGEST_SLOT = 1024
 LONGEST_SEND = 512
@@ -59,7 +59,7 @@ def block_rams(slots: int, slot_bytes: int) -> int:
 
 
 class Kind(IntEnum):
-    """What a datagram is."""
+    """The kind of a datagram."""
 
     DISCOVER = 1
     """Host, from anywhere: who is there? Answered HERE with the same number and lease."""
@@ -117,7 +117,7 @@ class Datagram:
 
 @dataclass(frozen=True, kw_only=True)
 class Presence:
-    """What HERE, GRANTED and REFUSED say of a board.
+    """Describes a board in HERE, GRANTED and REFUSED.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ PRESENCE_BYTES = Presence.FORMAT.size
 
 @dataclass(frozen=True)
 class Arrived:
-    """What a SEND says before its bytes.
+    """The datagrams that have arrived, as a SEND reports them before its bytes.
 
     Parameters
     ----------

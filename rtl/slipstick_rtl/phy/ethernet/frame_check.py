@@ -14,7 +14,7 @@ is zero but in the last word, where one bit marks the last byte."""
 INCOMING_WORD = data.StructLayout({**FRAME_WORD.members, "error": 1})
 
 _LAST_INDEX = 14
-"""Of the last word of the shortest frame, 60 bytes."""
+"""Index of the last word of the shortest frame, 60 bytes."""
 
 _ETHERNET_BYTES, _IP_BYTES, _UDP_BYTES = 14, 20, 8
 _IP, _ARP = 0x0800, 0x0806

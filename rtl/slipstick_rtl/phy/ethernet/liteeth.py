@@ -13,8 +13,8 @@ from functools import cache
 from ...primitives.migen_cores import core_verilog, require_core
 
 CORE_HZ = 50_000_000
-"""Of LiteEth's clock ``sys``: 32 bits at a time are 1.6 Gbit/s. At 100 MHz, an ECP5 of the slowest
-speed is too slow for the sum of the IP header."""
+"""Frequency of LiteEth's clock ``sys``: 32 bits at a time are 1.6 Gbit/s. At 100 MHz, an ECP5 of
+the slowest speed is too slow for the sum of the IP header."""
 
 RGMII, RMII, BARE = "rgmii", "rmii", "bare"
 """Media: pins of a PHY chip, or a byte per cycle, for simulations."""
@@ -23,8 +23,8 @@ NAME = "liteeth_core"
 BITS = 32
 DHCP_PORT = 68
 BLOCK_RAMS = 2
-"""Of an Ethernet PHY: received frames, and packets to be sent; ``EthernetPort`` has its slots in
-others."""
+"""Block RAMs of an Ethernet PHY: received frames, and packets to be sent; ``EthernetPort`` has its
+slots in others."""
 _CDC_DEPTH = 32  # in look-up tables: an 85F or 45F has no block RAM to spare
 INPUT, OUTPUT = "i", "o"
 _PINS = {
@@ -55,7 +55,7 @@ _CLOCKS = {RGMII: (("tx", OUTPUT), ("rx", INPUT)), RMII: (("ref_clk", INPUT),), 
 
 @dataclass(frozen=True, kw_only=True)
 class LiteEthSettings:
-    """What a core is made from.
+    """Holds the settings that a core is generated from.
 
     Parameters
     ----------

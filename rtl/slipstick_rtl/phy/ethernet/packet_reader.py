@@ -123,7 +123,7 @@ class PacketReader(wiring.Component):
     def _look(
         self, m: Module, place: Signal, length: Signal, start: data.View, damaged: Signal
     ) -> Signal:
-        """What the packet is, two cycles after its last word; only valid then.
+        """Recognises the kind of the packet, two cycles after its last word; only valid then.
 
         Each wide comparison ends in a register. Those of the words before the last are one cycle
         ahead of the sum.

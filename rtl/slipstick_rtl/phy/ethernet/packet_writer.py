@@ -40,7 +40,7 @@ PACKET = data.StructLayout(
         "owned": 1,
     }
 )
-"""What is kept of a packet while it is written."""
+"""Fields of a packet that are kept while it is written."""
 
 
 class PacketWriter(wiring.Component):

@@ -9,7 +9,7 @@ from .datagrams import GIGABIT_SLOTS, LEASE_SECONDS, SLOTS
 from .liteeth import RGMII, LiteEthSettings
 
 RESET_MILLISECONDS = 20
-"""Of the PHY chip and the core: chips ask for 10 ms."""
+"""Time in reset of the PHY chip and the core: chips ask for 10 ms."""
 
 
 def ethernet_phy(
