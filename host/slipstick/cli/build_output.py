@@ -24,7 +24,7 @@ def show_clocks(builds: Sequence[Build], best: Build) -> None:
 
 
 def verdict(done: Build) -> str:
-    """Why the bitstream is not to be trusted, and what to do."""
+    """Says why the bitstream is not to be trusted, and what to do."""
     wanted = done.target.configuration.clock_hz / 1e6
     missed = list(done.layout.missed)
     if done.layout.fmax_mhz < wanted:

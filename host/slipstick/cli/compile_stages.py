@@ -253,7 +253,7 @@ def _ways(choice: Choice) -> list[dict[str, Any]]:
 
 
 def _why(choice: Choice) -> str:
-    """Why a way was chosen, in one sentence."""
+    """Says in one sentence why a way was chosen."""
     single = choice.single
     rates = [
         f"{entry['way']} {entry['inferences_per_second']:,.1f}"

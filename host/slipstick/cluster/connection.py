@@ -342,7 +342,7 @@ class Cluster:
             raise DeviceError(found[0])
 
     def _missing(self, needs: Mapping[str, float], seconds: float) -> str:
-        """Why nothing is done, and what to do."""
+        """Says why nothing is done, and what to do."""
         start = f"cluster {self.address.text} has no worker"
         hardware = fingerprint_of(needs)
         board = f" with a board of hardware {hardware}" if hardware else ""
