@@ -257,14 +257,13 @@ class Configuration:
         self._check_format()
 
     def _check_dram(self) -> None:
-        asked = self.dram_clock_hz
-        if not (self.dram and isinstance(find_chip(self.dram), Ddr3Chip)) and asked:
+        chip, asked, (least, most) = self.dram_chip, self.dram_clock_hz, DDR3_RANGE_HZ
+        if asked and not isinstance(chip, Ddr3Chip):
             raise ValueError(f"dram_clock_hz must be 0 without DDR3, not {asked}")
-        if not self.dram:
-            return
-        least, most = DDR3_RANGE_HZ
         if asked and not least <= asked <= most:
             raise ValueError(f"dram_clock_hz must be 0 or within {least}..{most}, not {asked}")
+        if chip is None:
+            return
         if not self.traits.overlaps_streams or self.lanes > _DMA_LANES:
             raise ValueError(
                 f"dram must be empty with engine {self.engine!r} and {self.lanes} lanes, not"

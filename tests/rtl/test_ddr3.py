@@ -66,7 +66,7 @@ def test_a_phy_with_another_latency_is_refused() -> None:
 
 
 def test_mode_registers_are_those_of_litedram() -> None:
-    """Of its ``init.py`` for CL 6, CWL 5, 60 ohms and 34 ohms."""
+    """LiteDRAM's ``init.py`` has these for CL 6, CWL 5, 60 ohms and 34 ohms."""
     assert mode_registers(MT41K256M16, 150_000_000) == (0x320, 0x6, 0x200, 0)
 
 

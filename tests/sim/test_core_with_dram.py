@@ -330,7 +330,7 @@ def _check_batches(graph: Graph, device: Device, images: np.ndarray, expected: V
 
 
 def test_a_reshape_between_runs_is_another_name() -> None:
-    """What is made under one name is read under the other, from the same place in DRAM."""
+    """A tensor is written under one name, and read under the other from the same place in DRAM."""
     builder = NetworkBuilder(6, 8, 8, 16)
     builder.same_conv2d(3, 16)
     builder.same_conv2d(3, 16)

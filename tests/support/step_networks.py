@@ -38,8 +38,6 @@ SHAPES = {
         training=1,
     ),
 }
-_MOST_BYTES = 2500
-"""Of a map: the smallest activation memory holds three."""
 
 
 def random_network(seed: int, shape_name: str = "8x8") -> TrainingNetwork:
@@ -75,7 +73,7 @@ def random_network(seed: int, shape_name: str = "8x8") -> TrainingNetwork:
                 + 1
                 for axis in (0, 1)
             ]
-            if min(found) < 2 or found[0] * found[1] * outputs > _MOST_BYTES:
+            if min(found) < 2:
                 continue
             size, channels = (found[0], found[1]), outputs
             layers.append(

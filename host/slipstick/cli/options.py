@@ -49,7 +49,7 @@ Batch = Annotated[
 
 
 class Semantics(StrEnum):
-    """Whose rounding a network follows."""
+    """Names the runtime whose rounding a network follows."""
 
     TFLM = "tflm"
     ONNX = "onnx"

@@ -1,4 +1,4 @@
-"""Whose rounding a network follows: its file's own reference, or another that is asked for."""
+"""Chooses the runtime whose rounding a network follows: its file's own, or the one asked for."""
 
 import dataclasses
 from typing import Any, NoReturn

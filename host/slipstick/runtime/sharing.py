@@ -38,7 +38,7 @@ class Sharing:
 
     @property
     def owner(self) -> object | None:
-        """Whose program the device holds; None: nobody's, or that of one who is gone."""
+        """Returns the owner of the program on the device; None: there is none, or it is gone."""
         return None if self._owner is None else self._owner()
 
     def owned_by(self, user: object) -> bool:

@@ -18,6 +18,7 @@ COUNT_BITS = 16
 _COMMAND_DEPTH = 5
 """Depth of the queue of commands: the controller says late in a cycle that it takes one."""
 _READ_DEPTH = 17
+"""Depth of the read queue, in words of the streams."""
 _WRITE_DEPTH = 17
 """Depth of the write queue in the chip's words: more than the controller takes before it writes the
 first. A queue has a power of two of places, and a register."""

@@ -86,8 +86,8 @@ BENCH = Bench(
     name="bench_ddr3_initialiser",
     component=Ddr3Unit,
     test_module=__name__,
-    parameters=({"memory_mhz": 100},),
-    thorough=({"memory_mhz": 75},),
+    parameters=({"memory_mhz": 75},),
+    thorough=({"memory_mhz": 100},),
     others=verilog,
 )
 

@@ -270,7 +270,7 @@ def depthwise_network(kernel: tuple[int, int], channels: int) -> TrainingNetwork
 def test_depthwise_layers_learn(
     configuration: Configuration, kernel: tuple[int, int], channels: int
 ) -> None:
-    """By sums of channels with each other, of which those of each with itself count."""
+    """Learns by sums of channels with each other; those of each with itself count."""
     network = depthwise_network(kernel, channels)
     initial, data = initial_parameters(network, 5), noisy_pictures(network, 8, 5)
     found = verify_dram_training(

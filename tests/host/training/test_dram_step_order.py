@@ -48,7 +48,7 @@ def test_a_residual_network_whose_runs_end_late() -> None:
 
 
 def check_order(steps: list[Step], order: list[int | None]) -> None:
-    """What meets keeps its order, and what meets a run has a WAIT between."""
+    """Steps that touch the same bytes keep their order, with a WAIT behind a run that is one."""
     place, waits = dict[int, int](), [at for at, number in enumerate(order) if number is None]
     for at, number in enumerate(order):
         if number is not None:

@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from slipstick_rtl.config import Configuration
@@ -136,7 +137,7 @@ def disturb_ethernet(
         Of every kind, at least.
     seed : int
     tick : callable
-        Told before every episode how many of the rarest kind there are by now.
+        Told before every operation how many of the rarest kind there are by now.
 
     Returns
     -------
@@ -150,12 +151,11 @@ def disturb_ethernet(
     # nothing but the network fails
     suite = FaultSuite(board, work, seed, plan=RandomPlan(seed))
     while (rarest := min(network.counts[fault] for fault in NetworkFault)) < faults:
-        tick(rarest)
         rate = draw.choice(_RATES)
         network.rates = {
             fault: rate * _WEIGHTS.get(fault, 1.0) * draw.random() for fault in NetworkFault
         }
-        suite.episode()
+        suite.episode(beat=partial(tick, rarest))
     board.close()
     return _figures(board, suite.tally) | {"seconds": time.monotonic() - start}
 
