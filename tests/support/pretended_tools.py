@@ -54,15 +54,21 @@ def report_text(fmax: float = 104.26, luts: int = 14359, other: float = 208.52) 
     )
 
 
-def pretend(folder: Path, monkeypatch: pytest.MonkeyPatch, **bodies: str) -> None:
-    """Tools that run a line of Python each; ``arguments`` are theirs."""
+def pretend(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, options: str = "", **bodies: str
+) -> None:
+    """Tools that run a line of Python each; ``arguments`` are theirs.
+
+    Asked for help, they print ``options``.
+    """
     folder.mkdir(exist_ok=True)
     for tool in (*ECP5.tools, OPENSTA):
         body = bodies.get(tool.variable, "pass")
         program = folder / tool.name
         program.write_text(
             f"#!{sys.executable}\nimport sys\nfrom pathlib import Path\narguments = sys.argv[1:]\n"
-            f"if '--version' in arguments:\n    sys.exit('{tool.name} (Version 9.1-2)')\n{body}\n"
+            f"if '--version' in arguments:\n    sys.exit('{tool.name} (Version 9.1-2)')\n"
+            f"if '--help' in arguments:\n    sys.exit({options!r})\n{body}\n"
         )
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setenv(tool.variable, str(program))

@@ -83,7 +83,7 @@ class Unknowns:
         Bits: registers of control, and enables of memories.
     unknown : tuple of str
         Which of them, or of the ports, were unknown in the first cycle after the reset in which
-        any was; the simulation ends there.
+        any was; the simulation ends there. Behind them, the answers' bytes with unknown bits.
     frames : int
         Answers of the core.
     wrong : int
@@ -139,10 +139,11 @@ def check_unknowns(target: Target, session: Callable[[LinkDevice], None]) -> Unk
         names[int(place)] if place.isdigit() else "a port"
         for place in re.findall(r"^unknown (\d+|a port) in cycle", said, re.MULTILINE)
     ]
-    found = list(_frames(_bytes(said)))
+    data, unknown_bytes = answered_bytes(said)
+    found = list(_frames(data))
     pairs = zip(_comparable(requests, answers), _comparable(requests, found), strict=False)
     wrong = sum(one != other for one, other in pairs) + abs(len(answers) - len(found))
-    return Unknowns(int(cycles[1]), len(names), tuple(unknown), len(found), wrong)
+    return Unknowns(int(cycles[1]), len(names), (*unknown, *unknown_bytes), len(found), wrong)
 
 
 def inference(
@@ -256,7 +257,14 @@ def simulate(verilog: str, watched: int, requests: list[bytes]) -> str:
             raise TargetError(f"unknown values cannot be looked for: {error}") from None
 
 
-def _bytes(said: str) -> bytes:
-    """Reads the bytes that the core answered; an unknown byte becomes 0."""
+def answered_bytes(said: str) -> tuple[bytes, list[str]]:
+    """Reads the bytes that the core answered, and names those of which a bit was unknown.
+
+    An unknown byte becomes 0 among the bytes, so that the answers behind it are still found.
+    """
     found = re.findall(r"^byte (\w\w)$", said, re.MULTILINE)
-    return bytes(int(byte, 16) if re.fullmatch("[0-9a-f]{2}", byte) else 0 for byte in found)
+    known = [re.fullmatch("[0-9a-f]{2}", byte) is not None for byte in found]
+    data = bytes(
+        int(byte, 16) if is_known else 0 for byte, is_known in zip(found, known, strict=True)
+    )
+    return data, [f"byte {place} of the answers" for place, yes in enumerate(known) if not yes]

@@ -21,7 +21,7 @@ from .budget import check_capacity, check_netlist, count_registers
 from .place_and_route import Layout
 from .seeds import Attempt, Placer, Spread, best_of
 from .synthesis import synthesise
-from .toolchains import Toolchain, find_toolchain
+from .toolchains import Toolchain, find_toolchain, threaded_arguments
 
 DEFAULT_SEED = 1
 """Most boards of ``TARGETS`` reached their clock with it; the others' reports name theirs."""
@@ -56,6 +56,8 @@ class Build:
         Flip-flops after synthesis.
     options : mapping
         Of the physical layer, where they are not the board's own: ``baud``, ``ip``, ``mac``.
+    further : tuple of str
+        Arguments of place and route that not every build of it has: those for its threads.
     """
 
     target: Target
@@ -67,6 +69,7 @@ class Build:
     versions: dict[str, str]
     registers: int
     options: Mapping[str, Any] = field(default_factory=dict)
+    further: tuple[str, ...] = ()
 
     @property
     def layout(self) -> Layout:
@@ -102,6 +105,7 @@ class Build:
             "seeds": [attempt.figures() for attempt in self.attempts],
             "slowest_path": list(self.layout.slowest_path),
             "tools": self.versions,
+            **({"place_and_route_with": " ".join(self.further)} if self.further else {}),
         }
 
 
@@ -177,7 +181,8 @@ def build(
         check_netlist(netlist, target, part, toolchain)
     with show(f"place and route for {part.device}{_seeds_told(seeds, routed)}"):
         program = programs[toolchain.place_and_route.name]
-        placer = Placer(toolchain, program, target, part, asked_mhz(target), folder)
+        further = tuple(threaded_arguments(program))
+        placer = Placer(toolchain, program, target, part, asked_mhz(target), folder, further)
         attempts = placer.place_all(seeds, routed, spread)
         best = best_of(attempts)
     with show("packing"):
@@ -199,6 +204,7 @@ def build(
         versions,
         registers,
         dict(options or {}),
+        further,
     )
 
 

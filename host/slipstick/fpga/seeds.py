@@ -73,6 +73,8 @@ class Placer:
     asked_mhz : float
     folder : Path
         The build's.
+    further : tuple of str
+        More arguments.
     """
 
     toolchain: Toolchain
@@ -81,6 +83,7 @@ class Placer:
     part: Part
     asked_mhz: float
     folder: Path
+    further: tuple[str, ...] = ()
 
     def place_all(
         self, seeds: Sequence[int], routed: int | None = None, spread: "Spread | None" = None
@@ -135,7 +138,7 @@ class Placer:
             self.part, asked_mhz=self.asked_mhz, seed=attempt.seed, folder=attempt.folder
         )
         log = self.folder / attempt.folder / log_name
-        command = [self.program, *arguments, *further]
+        command = [self.program, *arguments, *self.further, *further]
         try:
             tools.run("place and route", command, folder=self.folder, log=log)
         except TargetError:

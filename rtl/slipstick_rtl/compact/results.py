@@ -11,16 +11,7 @@ from .instruction import post_layout
 from .nest import Turns
 from .product import passes
 
-IN_FLIGHT_BITS = 4
-
-TAP_CYCLES = 2
-"""Cycles of a MAP's tap: its read, and its look-up in the table."""
-
-SLOT_CYCLES = 1
-"""Cycles of a result's slot, in which one that is complete is written."""
-
-CHANNEL_CYCLES = 2
-"""Cycles of a channel in which its parameters are read and loaded."""
+_IN_FLIGHT_BITS = 4
 
 
 class Destination(wiring.Component):
@@ -143,7 +134,7 @@ class Results(wiring.Component):
         self._configuration = c = configuration
         self._destination = Destination(configuration=c)
         # results that have begun and are not written, and that one of them is complete
-        self._in_flight = Signal(IN_FLIGHT_BITS)
+        self._in_flight = Signal(_IN_FLIGHT_BITS)
         self._pending = Signal()
         self._begin = Signal()
         self._wait = Signal(range(max(passes(c), 2)))

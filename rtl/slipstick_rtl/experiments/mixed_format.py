@@ -20,7 +20,7 @@ from .mixed_multiplier import (
 class MixedFormat(CodedWeights):
     """Ordered codes as weights, int8 as activations, exact integers in the columns.
 
-    Members are those of :class:`..number_format.NumberFormat`.
+    Members are those of :class:`~slipstick_rtl.numbers.number_format.NumberFormat`.
 
     Parameters
     ----------

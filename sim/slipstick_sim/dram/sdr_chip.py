@@ -60,8 +60,8 @@ class SdrModel(wiring.Component):
     violation: Signal
     refreshes: Signal
 
-    def __init__(self, *, chip: SdrChip, hertz: int, refreshes_owed: int = _REFRESHES_OWED) -> None:
-        self._chip, self._hertz, _REFRESHES_OWED = chip, hertz, refreshes_owed
+    def __init__(self, *, chip: SdrChip, hertz: int) -> None:
+        self._chip, self._hertz = chip, hertz
         self._violations: list[tuple[Value, Violation]] = []
         super().__init__(
             {

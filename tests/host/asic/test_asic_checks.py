@@ -8,7 +8,7 @@ from optional_tools import needs_icarus
 from random_networks import NetworkBuilder
 from slipstick.asic.checks import Structure, check_structure
 from slipstick.asic.implementation import TOP, core_rtlil
-from slipstick.asic.unknowns import check_unknowns, inference, simulate
+from slipstick.asic.unknowns import answered_bytes, check_unknowns, inference, simulate
 from slipstick.compiler import compile_graph
 from slipstick.errors import TargetError
 from slipstick.targets import find_target
@@ -90,6 +90,13 @@ module slipstick (input clk, rst, input [7:0] s_axis_tdata, input s_axis_tvalid,
   assign watched_0 = {forgotten, reset};
 endmodule
 """
+
+
+def test_an_unknown_byte_of_the_answers_is_named() -> None:
+    """Also where a 0 is expected, as which it is read."""
+    data, unknown = answered_bytes("byte a5\nbyte xx\nbyte 0x\nbyte 01\ncycles 9\n")
+    assert data == b"\xa5\0\0\x01"
+    assert unknown == ["byte 1 of the answers", "byte 2 of the answers"]
 
 
 @needs_icarus

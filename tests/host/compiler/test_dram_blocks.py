@@ -1,6 +1,7 @@
 """Constants as blocks of DRAM: whatever is zero, the LOADs bring the image to its place."""
 
 import dataclasses
+import zlib
 from typing import Any
 
 import numpy as np
@@ -137,3 +138,21 @@ def test_loads_of_different_kinds_are_not_joined() -> None:
         dataclasses.replace(behind, run_bytes=1 << 16),
     ):
         assert list(joined([load, other], data, CONFIGURATION)) == [load, other]
+
+
+def test_loads_of_activations_are_joined_by_bytes() -> None:
+    """A LOAD's place in the activation memory counts bytes, not words of DRAM."""
+    data = bytes(range(128))
+    load = Transfer(
+        operation=Operation.LOAD,
+        target=Target.ACTIVATIONS,
+        checked=True,
+        run_bytes=64,
+        crc=zlib.crc32(data[:64]),
+    )
+    behind = dataclasses.replace(load, chip=64, dram=8, crc=zlib.crc32(data[64:]))
+    (joint,) = joined([load, behind], data, CONFIGURATION)
+    assert (joint.chip, joint.dram, joint.run_bytes) == (0, 0, 128)
+    assert joint.crc == zlib.crc32(data)
+    over_the_first = dataclasses.replace(behind, chip=8)
+    assert len(list(joined([load, over_the_first], data, CONFIGURATION))) == 2

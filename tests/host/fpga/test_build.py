@@ -105,6 +105,22 @@ def test_a_build_leaves_design_logs_bitstream_and_report(
 FULL = "print('Info: \\t  DP16KD:  57/  56  101%'); print('ERROR: no Bels'); sys.exit(1)"
 
 
+@pytest.mark.parametrize("options", ["--threads", "--parallel-refine"])
+def test_place_and_route_uses_threads_if_it_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str
+) -> None:
+    """The report tells, as another nextpnr gives other results."""
+    monkeypatch.chdir(tmp_path)
+    working = {"YOSYS": SYNTHESIS, "NEXTPNR_ECP5": PLACEMENT, "ECPPACK": PACKING}
+    pretend(tmp_path / "tools", monkeypatch, options=options, **working)
+    done = flow.build(TARGET)
+    called = (done.bitstream.parent / "seed_1" / "place_and_route.log").read_text()
+    used = options == "--parallel-refine"
+    assert ("--parallel-refine --threads 2" in called) == used
+    told = done.figures().get("place_and_route_with")
+    assert told == ("--parallel-refine --threads 2" if used else None)
+
+
 @pytest.mark.usefixtures("no_gateware")
 @pytest.mark.parametrize(
     ("bodies", "message"),

@@ -116,6 +116,8 @@ def _units(load: Transfer, configuration: Configuration) -> int | None:
         return None
     if load.target is Target.INSTRUCTIONS:
         return load.run_bytes // _INSTRUCTION_BYTES
+    if load.target is Target.ACTIVATIONS:
+        return load.run_bytes
     has_heads = load.target is Target.WEIGHTS and configuration.ninth_bits
     if load.target is Target.NINTHS or (has_heads and load.words % (GROUP_CELLS + 1)):
         return None

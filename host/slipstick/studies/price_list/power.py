@@ -27,7 +27,7 @@ _SCOPE = "bench.top"
 def power(kind: Kind, folder: Path) -> dict[str, Any]:
     """A column of elements at work: energy of a multiply-accumulate, leakage of an element.
 
-    Weights are loaded once; activations are those of :mod:`.price_operands`. Registers and ports
+    Weights are loaded once; activations are those of :mod:`.operands`. Registers and ports
     change as often as they did in the simulation, OpenSTA makes of that the activity of the logic
     between; there are neither wires nor a tree of clocks.
 

@@ -12,7 +12,8 @@ from .formats import Lns
 class CodedWeights:
     """Ordered codes as weights, exact integers in the columns.
 
-    Members are those of :class:`..number_format.NumberFormat` that do not depend on activations.
+    Members are those of :class:`~slipstick_rtl.numbers.number_format.NumberFormat` that do not
+    depend on activations.
 
     Parameters
     ----------

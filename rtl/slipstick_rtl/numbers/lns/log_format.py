@@ -12,7 +12,7 @@ from .log_multiplier import LogMultiplier, multiplier_latency
 class LogFormat(CodedWeights):
     """Ordered codes in memory, sums of logarithms in the elements, exact integers in the columns.
 
-    Members are those of :class:`..number_format.NumberFormat`.
+    Members are those of :class:`~slipstick_rtl.numbers.number_format.NumberFormat`.
 
     Parameters
     ----------
