@@ -13,7 +13,7 @@ ACCUMULATOR_UPDATE_LATENCY = 2
 """Block RAM and its output register."""
 
 ACCUMULATOR_WAY = 1
-"""From a read's arrival to the memories of the first columns: registers near each group of them."""
+"""Cycles from a read's arrival to the first columns' memories: registers near each group of them."""
 
 ACCUMULATOR_READ_LATENCY = ACCUMULATOR_WAY + ACCUMULATOR_UPDATE_LATENCY + 1
 """For the post-processor: odd columns are read a cycle later, all are given at once."""
@@ -42,8 +42,8 @@ MATRIX_LATENCY = 13
 """Latency of window reader and accumulators; the array's rows and columns come on top."""
 
 POST_LATENCY = 27
-"""From a post instruction's last step until its results have landed; halved tables take one more.
-"""
+"""Cycles from a post instruction's last step until its results have landed; halved tables take
+one more."""
 
 RESULT_TABLE_LATENCY = 3
 """Addition to POST_LATENCY with ``drain_tables``: the table that results may go through, and the
@@ -57,7 +57,7 @@ QUEUED_LATENCY = 7
 """Likewise where parameters are ninth bits: these are read ahead, and wait in a queue."""
 
 QUEUE_TRIP = 10
-"""From a word's read until its place in the queue is free again, beyond the memory's skew."""
+"""Cycles from a word's read until its place in the queue is free, beyond the memory's skew."""
 
 TABLE_LATENCY = 26
 """Cycles of a TABLE beyond its entries and the weight memory's skew."""

@@ -43,7 +43,7 @@ def test_times_are_the_longer_of_cycles_and_nanoseconds() -> None:
 @pytest.mark.parametrize("hertz", [50_000_000, 75_000_000, 100_000_000])
 @pytest.mark.parametrize("time", ["t_rcd", "t_rp", "t_ras", "t_rc", "t_rfc", "t_wr", "t_faw"])
 def test_the_controller_waits_long_enough(time: str, hertz: int) -> None:
-    """From the last phase of a cycle to the first of another."""
+    """Waits from the last phase of a cycle to the first of another."""
     settings = Ddr3Settings(chip=MT41K256M16, hertz=hertz)
     seconds = (2 * settings.cycles(time) - 1) / settings.chip_hertz
     nanoseconds = getattr(MT41K256M16, time)

@@ -123,7 +123,7 @@ class _Counter:
             self._pending[code] = known
 
     def go_on(self, time: int) -> None:
-        """To another instant."""
+        """Goes to another instant."""
         for code, value in self._pending.items():
             before = self._values.get(code)
             if before != value:
@@ -135,7 +135,7 @@ class _Counter:
         self._now = time
 
     def _add_time(self, code: str) -> None:
-        """That it had its value for."""
+        """Adds the time for which it had its value."""
         for bit in _bits(self._values.get(code, 0)):
             self._high[code, bit] += self._now - self._since.get(code, 0)
         self._since[code] = self._now

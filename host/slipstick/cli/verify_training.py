@@ -85,7 +85,7 @@ def verify_training_command(
 
 
 def _verifier(device: Device, source: Range, update: Updater) -> Callable[..., Verification]:
-    """From DRAM, where the device has one and shifts are known before a step."""
+    """Verifies steps from DRAM, where the device has one and shifts are known before a step."""
     if source is Range.PREVIOUS and isinstance(device, LinkDevice):
         if device.configuration.dram_chip is not None:
             return partial(verify_dram_training, device=device, on_device=update is Updater.DEVICE)

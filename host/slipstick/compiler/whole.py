@@ -118,7 +118,7 @@ def compile_whole(
 def _early(
     arrangement: Arrangement, streams: Mapping[int, Timeline], configuration: Configuration
 ) -> Early:
-    """From when on the only run's inputs may be written over."""
+    """Finds when on the only run's inputs may be written over."""
     ((run, timeline),) = streams.items()
     places = arrangement.places
     uploaded = [(name, places[name]) for name in arrangement.uploads.get(run, ())]

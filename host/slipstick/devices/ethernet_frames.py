@@ -25,7 +25,7 @@ class Station:
 
     @classmethod
     def of(cls, mac: str, ip: str) -> "Station":
-        """From text, as ``02:00:00:00:00:01`` and ``192.168.1.50``."""
+        """Reads it from text, as ``02:00:00:00:00:01`` and ``192.168.1.50``."""
         return cls(bytes.fromhex(mac.replace(":", "")), socket.inet_aton(ip))
 
 

@@ -25,4 +25,4 @@ ONNX: Table = {}
 """ONNX's, in float32."""
 
 LNS: Table = {}
-"""That of logarithmic codes; what is not here is ONNX's."""
+"""Table of logarithmic codes; what is not here is ONNX's."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 WEIGHT_CYCLES = 2
-"""From a weight to its activations: captured, at work."""
+"""Cycles from a weight to its activations: captured, at work."""
 
 
 def codes(encode: Any, bits: int) -> dict[int, int]:

@@ -15,7 +15,7 @@ _LETTER_WIDTH = 0.55 * _SIZE
 _LINE_HEIGHT = 1.2 * _SIZE
 """Points, as all sizes of letters."""
 _LINES = 3
-"""That a name may be away from its point."""
+"""Lines that a name may be away from its point."""
 _PIXELS_PER_POINT = DOTS_PER_INCH / 72
 
 

@@ -47,7 +47,7 @@ class DramMemory:
         *,
         every: bool = False,
     ) -> "DramMemory | None":
-        """That of a program and device which are for it; None for others.
+        """Returns that of a program and device which are for it; None for others.
 
         ``every`` is that of ``make_dram_program``.
         """

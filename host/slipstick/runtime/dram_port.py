@@ -35,7 +35,7 @@ class DramPort:
         self._stopped = False
 
     def stop(self) -> None:
-        """From now on, whatever the DMA is given is a DeviceError; any thread may say so."""
+        """Answers whatever the DMA is given with a DeviceError; any thread may say so."""
         self._stopped = True
 
     def give(self, *transfers: Transfer) -> None:

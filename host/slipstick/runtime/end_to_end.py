@@ -10,7 +10,7 @@ from ..program.steps import RunStep
 _RUN_BYTES = 6
 """Bytes in the frames of PUT and RUN_GET beside data: their regions, and a word per stream."""
 _GET_CYCLES = 60
-"""From the end of a run to the beginning of the next: the outputs are read between."""
+"""Cycles from the end of a run to the beginning of the next: the outputs are read between."""
 _NAMES = {"usb": "usb-fs"}
 """The model of a wire whose name is another; a UART has a rate as well."""
 

@@ -126,7 +126,7 @@ class Pipeline:
     def forget(self) -> None:
         """Nothing is on its way: after a failure, and at the beginning."""
         self._computing: Flight | None = None
-        """Whose outputs nobody has asked for yet."""
+        """The flight whose outputs nobody has asked for yet."""
         self._waits = False
         self._next_place = 0
 

@@ -23,7 +23,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _POLL_SECONDS = 0.02
 _KEEP_ALIVE_SECONDS = 75
 _FILES = 128
-"""That the process needs beside its connections."""
+"""Files that the process needs beside its connections."""
 
 
 @dataclass(frozen=True, kw_only=True)

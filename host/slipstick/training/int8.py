@@ -15,7 +15,7 @@ IMAGE_EXPONENT = -7
 
 
 class Range(StrEnum):
-    """Whose largest magnitude chooses a shift."""
+    """Values whose largest magnitude chooses a shift."""
 
     PREVIOUS = "previous"
     """The step's before: one pass, and the same for all boards; what has grown saturates."""

@@ -39,7 +39,7 @@ class CountingDevice(ForwardingDevice[Device]):
         self._stopped = False
 
     def stop(self) -> None:
-        """From now on, whatever is asked of the device is a DeviceError; any thread may say so."""
+        """Answers whatever is asked of the device with a DeviceError; any thread may say so."""
         self._stopped = True
 
     def _check(self) -> None:

@@ -186,7 +186,7 @@ class SystolicArray(wiring.Component):
         return [parted]
 
     def _pairs_work(self, m: Module) -> Value:
-        """From a swap with ``pairs`` on until all sums of its vectors have gone."""
+        """Is set from a swap with ``pairs`` on until all sums of its vectors have gone."""
         c, last = self._configuration, Signal()
         with m.If(self.swap):
             m.d.sync += last.eq(self.pairs)

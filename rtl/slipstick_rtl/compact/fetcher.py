@@ -10,10 +10,10 @@ from ..isa import STREAMS, WORDS_PER_INSTRUCTION, Opcode
 from ..link.layouts import ProgramCounters
 
 POLL_CYCLES = 4
-"""To see that a stream must wait: the choice, the read of its word, the word, the decision."""
+"""Cycles to see that a stream must wait: choice, read of its word, the word, decision."""
 
 FETCH_CYCLES = POLL_CYCLES + WORDS_PER_INSTRUCTION
-"""From the end of an instruction until the next one starts, if its stream's turn has come."""
+"""Cycles from an instruction's end until the next one starts, if its stream's turn has come."""
 
 
 class TurnFetcher(wiring.Component):

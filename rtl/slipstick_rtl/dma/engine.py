@@ -41,9 +41,9 @@ from .updater import Updater
 
 _WORD = 8 * WORD_BYTES
 _BEGIN_CYCLES = 8
-"""From ``run`` until ``running`` is to be believed."""
+"""Cycles from ``run`` until ``running`` is to be believed."""
 _LANDING_CYCLES = 8
-"""From the last write of a LOAD until it is in its memory."""
+"""Cycles from the last write of a LOAD until it is in its memory."""
 _GROUPS_WAITING = 3
 """For the weight memory: fewer would let a burst stall."""
 

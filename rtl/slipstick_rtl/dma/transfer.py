@@ -47,7 +47,7 @@ TURNED_WORDS = 8
 SHIFT_BITS = 6
 """Bits of an UPDATE's shift."""
 STILL_SHIFT = 32
-"""From this shift on an UPDATE changes no weight."""
+"""Shift from which on an UPDATE changes no weight."""
 
 
 class Operation(IntEnum):
@@ -57,10 +57,10 @@ class Operation(IntEnum):
     """Ends a list. Otherwise it does nothing."""
 
     LOAD = 1
-    """From DRAM to the chip."""
+    """Copies from DRAM to the chip."""
 
     STORE = 2
-    """From the activation memory to DRAM: ``chip`` and its pitches are multiples of the lanes."""
+    """Copies activations to DRAM: ``chip`` and its pitches are multiples of the lanes."""
 
     RUN = 3
     """Starts the instruction streams at ``pcs``, once all bytes of LOADs are in their memories.

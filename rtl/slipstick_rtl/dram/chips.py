@@ -154,7 +154,7 @@ class Ddr3Chip(DramChip):
 
     @property
     def refresh_ns(self) -> float:
-        """From one REFRESH to the next, on average."""
+        """Time from one REFRESH to the next, on average."""
         return self.refresh_ms * 1e6 / self.REFRESHES
 
     def chip_cycles(self, time: str, chip_hertz: int) -> int:

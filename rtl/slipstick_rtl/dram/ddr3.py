@@ -64,7 +64,7 @@ class Ddr3Settings:
 
     @property
     def read_phase(self) -> int:
-        """That READs are given in: their data begin with a cycle of the controller."""
+        """Phase in which READs are given: their data begin with a cycle of the controller."""
         return -self.chip.cas_latency % PHASES
 
     @property
@@ -84,7 +84,7 @@ class Ddr3Settings:
 
     @property
     def refresh_cycles(self) -> int:
-        """From one REFRESH to the next, a hundredth less than the chip allows."""
+        """Cycles from one REFRESH to the next, a hundredth less than the chip allows."""
         return int(0.99e-9 * self.chip.refresh_ns * self.hertz)
 
     def cycles(self, time: str) -> int:

@@ -176,7 +176,7 @@ def _times(settings: Ddr3Settings) -> TimingSettings:
 
 
 def _check(given: Any, settings: Ddr3Settings) -> None:
-    """That LiteDRAM's PHY is the one that the controller is made for."""
+    """Checks that LiteDRAM's PHY is the one that the controller is made for."""
     for name, value in vars(_phy_settings(settings)).items():
         if name in {"rdphase", "wrphase", "read_latency", "write_latency", "dfi_databits"}:
             found = getattr(given, name)

@@ -13,7 +13,7 @@ from .ddr3_signals import DelaySignature, command_layout
 DELAYS, SLIPS = 8, 4
 """Numbers of read delays and of slips that the PHY has."""
 _WORDS = 4
-"""That are written and read back, without a pause between them, for each delay and slip."""
+"""Words written and read back, without a pause between them, for each delay and slip."""
 _SETTLE_CYCLES = 32
 """Before and after a delay changes: more than the PHY's own steps of 8 cycles at 25 MHz."""
 _ATTEMPTS = 4

@@ -42,7 +42,7 @@ class LiteDramSettings:
 
     @property
     def refresh_cycles(self) -> int:
-        """From one REFRESH to the next, a hundredth less than the chip allows.
+        """Cycles from one REFRESH to the next, a hundredth less than the chip allows.
 
         LiteDRAM itself rounds up: then some rows would not get theirs within 64 ms.
         """

@@ -20,7 +20,7 @@ between."""
 
 
 class BoardClock(wiring.Component):
-    """From the oscillator's pin to the core's clock; each family's class says how it restarts.
+    """Makes the core's clock from the oscillator's; each family's class says how it restarts.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ _IN_FLIGHT_BITS = 3
 """One held, one in the loops, and their results on the way."""
 
 _SETTLING_CYCLES = 3
-"""From an instruction's start until the next one's, if ``settled`` comes at once."""
+"""Cycles from an instruction's start until the next one's, if ``settled`` comes at once."""
 
 
 class InstructionIssue(wiring.Component):

@@ -12,7 +12,7 @@ from .parameters import CHOOSER_LATENCY, arrival, words_of
 from .requantization import parameter_fields, strobes
 
 _ACCEPTANCE_CYCLES = 4
-"""From an instruction's start until the first parameters of the one behind it can be read."""
+"""Cycles from an instruction's start until the next one's first parameters can be read."""
 
 
 class ParameterLoader(wiring.Component):
@@ -91,7 +91,7 @@ class ParameterLoader(wiring.Component):
 
     @property
     def loading_cycles(self) -> int:
-        """From the last word's read until the slice may start, at least 2."""
+        """Cycles from the last word's read until the slice may start, at least 2."""
         c = self._configuration
         latest = arrival(c, c.weight_rows - 1, c.columns - 1) + 1
         last = c.parameter_block_words - 1
@@ -105,7 +105,7 @@ class ParameterLoader(wiring.Component):
 
     @property
     def release_cycles(self) -> int:
-        """From a slice's start until the next one's first word may be read.
+        """Cycles from a slice's start until the next one's first word may be read.
 
         The next instruction is accepted in the meantime.
         """

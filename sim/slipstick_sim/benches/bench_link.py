@@ -28,7 +28,7 @@ from .stimulus.random_requests import RequestSource
 RUN_CYCLES = 20
 """Cycles of a run in a stream of images."""
 REQUEST_CYCLES = 40
-"""That a request may take besides its bytes."""
+"""Cycles that a request may take besides its bytes."""
 
 COMPACT_BYTE_CYCLES = 13
 """More than one that a byte of a frame takes on a compact link: its CRC, and its way to memory."""

@@ -24,7 +24,7 @@ _PIXELS = 8
 """Activations that meet a weight at once: so many products in a cycle."""
 
 _WEIGHT_CYCLES = 2
-"""From a weight to its activations: captured, at work."""
+"""Cycles from a weight to its activations: captured, at work."""
 
 
 class LogElementUnit(wiring.Component):

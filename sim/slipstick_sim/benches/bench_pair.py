@@ -19,7 +19,7 @@ from .drivers.streams import start
 from .registry import Bench
 
 _WEIGHT_CYCLES = 2
-"""From a weight to its activation: captured, at work."""
+"""Cycles from a weight to its activation: captured, at work."""
 
 LATENCY = element_latency(Int8()) + UNPACK_CYCLES
 

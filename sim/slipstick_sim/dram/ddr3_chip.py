@@ -131,7 +131,7 @@ class Ddr3Model(wiring.Component):
 
     @property
     def verilog(self) -> str:
-        """That goes beside the Verilog of this."""
+        """Returns what goes beside the Verilog of this."""
         return ddr3_cells_verilog(self._settings, self._rows_held)
 
     def elaborate(self, platform: object) -> Module:

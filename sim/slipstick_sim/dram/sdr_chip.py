@@ -73,7 +73,7 @@ class SdrModel(wiring.Component):
 
     @property
     def verilog(self) -> str:
-        """That goes beside the Verilog of this."""
+        """Returns what goes beside the Verilog of this."""
         return cells_verilog(self._chip)
 
     def _cycles(self, nanoseconds: float) -> int:

@@ -17,7 +17,7 @@ class Rules(IntEnum):
 
 
 _DDR3_RULES = 100
-"""From it on, a simulation's numbers are those of DDR3."""
+"""Number from which on a simulation's numbers are those of DDR3."""
 
 
 class Violation(Rules):

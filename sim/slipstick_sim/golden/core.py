@@ -56,7 +56,7 @@ class _Stream:
         return second if self.name == first else first
 
     def advance(self, turns: int) -> None:
-        """To the next turn of an instruction that has so many, or to the next instruction."""
+        """Goes to the next turn of an instruction that has so many, or to the next instruction."""
         self.turn += 1
         if self.turn == turns:
             self.turn, self.word = 0, self.word + WORDS_PER_INSTRUCTION

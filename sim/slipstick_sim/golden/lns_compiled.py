@@ -19,7 +19,7 @@ from .lns_training import InnerProducts, Request
 
 _int, _index = np.int32, np.uint32
 _ROWS = 8
-"""That additions, and compensated ones, need for what is between them."""
+"""Rows that additions, and compensated ones, need for what is between them."""
 
 
 class Constants(NamedTuple):

@@ -21,7 +21,7 @@ EVENT = np.dtype([("cycle", "<u8"), ("kind", "<u8")])
 EVENT_NAMES = tuple(EVENTS.members)
 
 _TOP_SCOPE = "TOP"
-"""That Verilator puts around a design in its waveforms."""
+"""Scope that Verilator puts around a design in its waveforms."""
 
 _SIGNATURES = {
     "core_new": (ctypes.c_void_p, ()),
@@ -152,7 +152,7 @@ class CompiledCore:
         self._library.core_select(self._open(), selected)
 
     def disturb(self, seed: int, mean_cycles: int) -> None:
-        """From now on, disturbs both lines of a core behind its UART; other cores have none.
+        """Disturbs, from now on, both lines of a core behind its UART; other cores have none.
 
         Parameters
         ----------

@@ -65,7 +65,7 @@ def run(*arguments: str) -> int:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """To work in, with tools that pretend."""
+    """Makes a folder to work in, with tools that pretend."""
     monkeypatch.chdir(tmp_path)
     broken = "print('Info: TRELLIS_COMB: 50000/24288   205%')\nsys.exit(1)"
     pretend(tmp_path / "tools", monkeypatch, YOSYS=SYNTHESIS, NEXTPNR_ECP5=broken)

@@ -38,7 +38,7 @@ WIRES = "wires"
 ETHERNET = "ethernet"
 FRAMES = "frames"
 _BYTES_STEP = 10_000
-"""From so many faults on, sessions are interrupted at every byte; from a tenth, at every 10th."""
+"""Faults from which on sessions are interrupted at every byte; from a tenth, at every 10th."""
 
 Figures = dict[str, Any]
 

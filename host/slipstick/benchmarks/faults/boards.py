@@ -126,7 +126,7 @@ class ModelBoard:
         self._line = LoopbackTransport(self._endpoint)
 
     def send(self, data: bytes) -> None:
-        """To the end of the link that there is now."""
+        """Sends to the end of the link that there is now."""
         self._line.send(data)
 
     def receive(self, count: int, timeout_seconds: float) -> bytes:

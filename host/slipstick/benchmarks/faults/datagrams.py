@@ -26,7 +26,7 @@ from ...devices.udp_server import DatagramBoard, Packet
 from .boards import ModelBoard
 
 WAY_SECONDS = 50e-6
-"""From one end to the other."""
+"""Time from one end to the other."""
 _PORTS = range(50_000, 60_000)
 _INTRUDER = (socket.inet_aton("10.0.0.66"), 6666)
 _HOST = socket.inet_aton("10.0.0.5")

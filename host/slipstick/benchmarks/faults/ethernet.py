@@ -69,11 +69,11 @@ class EthernetBoard:
         return self._imagined.time
 
     def send(self, data: bytes) -> None:
-        """To the board, which is taken if it is not this host's."""
+        """Sends to the board, which is taken if it is not this host's."""
         self._owned(lambda line: line.send(data))
 
     def receive(self, count: int, timeout_seconds: float) -> bytes:
-        """From the board."""
+        """Receives from the board."""
         return self._owned(lambda line: line.receive(count, timeout_seconds))
 
     def _owned(self, action: Callable[[UdpTransport], Any]) -> Any:

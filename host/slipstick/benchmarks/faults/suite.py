@@ -43,10 +43,10 @@ class Tally:
     longest_seconds: float = 0.0
     answer_seconds: list[float] = field(default_factory=list)
     answer_cycles: list[int] = field(default_factory=list)
-    """From the end of the faults to the first answer."""
+    """Cycles from the end of the faults to the first answer."""
     result_seconds: list[float] = field(default_factory=list)
     result_cycles: list[int] = field(default_factory=list)
-    """To the first inference, with a new session and its program if the old one was lost."""
+    """Cycles to the first inference, with a new session and its program if the old one was lost."""
 
     def figures(self) -> dict[str, Any]:
         """Returns the figures that every report has."""

@@ -23,7 +23,7 @@ DIVISOR = 8
 """Clock cycles of a bit: enough for a glitch to be shorter than half of one."""
 
 _MEAN_BYTES = (100, 300, 1000, 3000)
-"""From one disturbance to the next."""
+"""Bytes from one disturbance to the next."""
 
 _CALM_RATES = (0.0, -RATE_TOLERANCE, RATE_TOLERANCE)
 _RATES = (*_CALM_RATES, -0.01, 0.01, -0.03, 0.03, -0.05, 0.05, -0.1, 0.1)

@@ -105,7 +105,7 @@ def layer_cycles(timeline: Timeline) -> dict[int, int]:
 
 
 def owners(stream: Sequence[Issued], numbers: Sequence[int] | None = None) -> Owners:
-    """Whose a stream's instructions are, each turn counted.
+    """Names the owners of a stream's instructions are, each turn counted.
 
     ``numbers`` are its operations' in the network.
     """

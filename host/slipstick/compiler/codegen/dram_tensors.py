@@ -41,7 +41,7 @@ class DramTensor:
 
     @property
     def row_words(self) -> int:
-        """From row to row."""
+        """Words from row to row."""
         if self.dense:
             return -(-self.width * self.channels // WORD_BYTES)
         return self.width * self.pixel_words

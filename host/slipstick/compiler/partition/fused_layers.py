@@ -192,7 +192,7 @@ class Segment:
         return [(low, min(low + step, width)) for low in range(0, width, step)]
 
     def channel_grids(self, unit: int, fewest: int) -> Iterator[Grid]:
-        """From so many tiles of channels on, those numbers that make tiles of another size."""
+        """Lists the numbers of tiles of channels, from ``fewest`` on, that make another size."""
         units = -(-self.channels // unit)
         for count in range(fewest, units + 1):
             grid = Grid(channels=count)

@@ -1,4 +1,4 @@
-"""To which layer a cycle counts: layers overlap in time, yet each cycle is one layer's."""
+"""Counts each cycle for a layer: layers overlap in time, yet each cycle is one layer's."""
 
 from collections import deque
 from collections.abc import Sequence

@@ -10,13 +10,13 @@ VALUE_DIGITS = 4
 """Digits of a sum in base 256; R of them go through the multipliers a cycle, and then the carry."""
 
 START_CYCLES = 1
-"""From RUN until the first instruction is looked for."""
+"""Cycles from RUN until the first instruction is looked for."""
 
 POLL_CYCLES = 4
-"""To see that a stream's next instruction must wait, or that the stream has ended."""
+"""Cycles to see that a stream's next instruction must wait, or that the stream has ended."""
 
 FETCH_CYCLES = POLL_CYCLES + WORDS_PER_INSTRUCTION + 3
-"""From one instruction's end until the next one's first cycle; and its end itself."""
+"""Cycles from one instruction's end until the next one's first cycle; and its end itself."""
 
 CHANNEL_CYCLES = 22
 """Cycles of a channel of DRAIN or MAP beyond its results: parameters, and the last result's way."""

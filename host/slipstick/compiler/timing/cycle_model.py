@@ -14,42 +14,42 @@ from slipstick_rtl.isa import WORDS_PER_INSTRUCTION, Opcode
 from .latencies import Durations
 
 LOADER_HANDOVER = 0
-"""From a CONVOLVE's last tile's start until the weight loader can take the next one."""
+"""Cycles from a CONVOLVE's last tile's start until the weight loader can take the next one."""
 
 FETCH_CYCLES = WORDS_PER_INSTRUCTION + 5
-"""From one instruction's being taken until the next one of its stream can be."""
+"""Cycles from one instruction's being taken until the next one of its stream can be."""
 
 START_CYCLES = 2 * WORDS_PER_INSTRUCTION + 9
-"""From RUN until the first instructions are decoded: both streams fetch in turns."""
+"""Cycles from RUN until the first instructions are decoded: both streams fetch in turns."""
 
 END_CYCLES = 1
-"""From the last completion until the run is over."""
+"""Cycles from the last completion until the run is over."""
 
 MATRIX_HANDOVER = 2
-"""From a post instruction's completion until a CONVOLVE that waits for it starts."""
+"""Cycles from a post instruction's completion until a CONVOLVE that waits for it starts."""
 
 POST_HANDOVER = 3
-"""From a CONVOLVE's completion until a post instruction that waits for it starts."""
+"""Cycles from a CONVOLVE's completion until a post instruction that waits for it starts."""
 
 POST_PIPELINE = 26
 """Cycles of ``POST_LATENCY`` in which a MAP's last results are under way and their writes stop no
 reads."""
 
 QUEUE_CYCLES = 19
-"""From an instruction's being offered until its parameters are in place, beyond their words and the
-weight memory's skew, if they are read ahead and the last ones are in use already."""
+"""Cycles from an instruction's being offered until its parameters are in place, beyond their words
+and the weight memory's skew, if they are read ahead and the last ones are in use already."""
 
 QUEUE_BURST = 14
 """Words that are read at once, before those of weights, when a block has been taken."""
 
 ACCEPTANCE_CYCLES = 2
-"""From an instruction's start until the next one is held in its place."""
+"""Cycles from an instruction's start until the next one is held in its place."""
 
 FIELDS_PERIOD = 23
 """At least, from one post instruction's start to the next one's."""
 
 MAP_HANDOVER = 2
-"""From the completion of what is before it until a MAP or a TABLE starts."""
+"""Cycles from the completion of what is before it until a MAP or a TABLE starts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class Durations:
     configuration: Configuration
 
     def tile_load(self, fields: Mapping[str, int]) -> int:
-        """From one tile's start until the next tile's weights and lanes are in place."""
+        """Cycles from one tile's start until the next tile's weights and lanes are in place."""
         configuration = self.configuration
         lanes = configuration.tile_words if fields["whole_words"] else configuration.rows
         return max(self.tile_words(fields), lanes) + TILE_OVERHEAD
@@ -52,7 +52,7 @@ class Durations:
         return fields["rows"] * fields["groups"]
 
     def tile_period(self, fields: Mapping[str, int], *, pairs: bool = False) -> int:
-        """From one tile's start to the next one's.
+        """Cycles from one tile's start to the next one's.
 
         With one pixel even and odd vectors have accumulators of their own, so that a tile starts in
         every other cycle only.
@@ -63,12 +63,12 @@ class Durations:
 
     @cached_property
     def matrix_latency(self) -> int:
-        """From a CONVOLVE's last vector until its sums can be drained, through rows and columns."""
+        """Cycles from a CONVOLVE's last vector until sums can be drained, behind rows and columns."""
         return self.configuration.rows + self.configuration.columns + MATRIX_LATENCY
 
     @cached_property
     def post_latency(self) -> int:
-        """From a post instruction's last step until its results have landed."""
+        """Cycles from a post instruction's last step until its results have landed."""
         return POST_LATENCY + self.configuration.halved_tables + self.result_table_latency
 
     @cached_property
@@ -84,7 +84,7 @@ class Durations:
 
     @cached_property
     def parameter_load(self) -> int:
-        """From a slice's start until the next one's parameters are in place."""
+        """Cycles from a slice's start until the next one's parameters are in place."""
         words = self.configuration.parameter_block_words
         if self.configuration.ninth_bits:
             return words + QUEUED_LATENCY

@@ -119,7 +119,7 @@ class Stalls:
         return next((stall for stall in self._stalls if stall.until > now), None)
 
     def _seconds_of(self, request: Request | Burst, alone: bool) -> float:
-        """From the arrival of its last byte until the device has done with it, predicted."""
+        """Predicts the seconds from its last byte's arrival until the device has done with it."""
         arrival = self._sent_until
         if alone:
             # what is left of a run is no more than a whole one

@@ -10,7 +10,7 @@ import numpy as np
 from slipstick_rtl.dma.transfer import WORD_BYTES, Operation, Transfer
 
 _MOST_SPAN_BYTES = 1 << 20
-"""That one instruction moves: some milliseconds."""
+"""Most bytes that one instruction moves: some milliseconds."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from ...quantize import FloatNetwork
 from ...quantize.lns_plan import plan
 
 LAYERS = ("conv2d", "depthwise_conv2d", "fully_connected")
-"""That have weights."""
+"""Layers that have weights."""
 
 
 def rounded(real: np.ndarray, top: np.ndarray | float, lns: Lns) -> np.ndarray:

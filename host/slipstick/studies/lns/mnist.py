@@ -28,7 +28,7 @@ VALIDATION = 10_000
 FOLDER = Path("build", "studies", "lns_mnist")
 
 LAST_EPOCHS = 5
-"""Whose mean error is told beside the last epoch's."""
+"""Epochs whose mean error is told beside the last epoch's."""
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class Measurement:
 
     @property
     def command(self) -> str:
-        """That repeats it."""
+        """Returns the command that repeats it."""
         side = "" if self.side == SIDE else f" --side {self.side}"
         kind = shlex.quote(self.name)
         measure = self.measure.split()[0]

@@ -42,7 +42,7 @@ SEED = 1
 
 _DISTRIBUTED = "TRELLIS_DPR16X4"
 _DISTRIBUTED_LUTS = 6
-"""That place and route takes for a block of distributed memory."""
+"""LUTs that place and route takes for a block of distributed memory."""
 
 
 def synthesise(gateware: Any, part: Part, folder: Path, ports: Any = None) -> dict[str, int]:

@@ -31,7 +31,7 @@ FIGURE_SIZE = (14.0, 7.0)
 """Inches."""
 
 LOWEST_PERCENT = 65.0
-"""That is shown: the rest would press the others together."""
+"""Lowest accuracy that is shown: the rest would press the others together."""
 
 _CLOSE = 4
 """Times the least, up to which a scale is linear."""

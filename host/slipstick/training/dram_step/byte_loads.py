@@ -13,7 +13,7 @@ from slipstick_rtl.dma.transfer import TURNED_WORDS, WORD_BYTES, Operation, Targ
 
 _MOST_RUNS = 1 << 16
 _LONGEST_PITCH = (1 << 16) - 1
-"""From run to run."""
+"""Largest distance from run to run, in bytes."""
 _COMPARED = 64
 """Boxes, the first of which may have any of the others behind it as its next row."""
 

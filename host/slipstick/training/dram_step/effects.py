@@ -18,9 +18,9 @@ from slipstick_rtl.dma.transfer import (
 from ...compiler.timing.dram_timeline import predict
 
 _UPDATED_ROWS = 8
-"""That an UPDATE reads at a time, and then writes."""
+"""Rows that an UPDATE reads at a time, and then writes."""
 _UPDATE_CYCLES = 30
-"""That each time takes beside its words: the DRAM's bus turns twice."""
+"""Cycles that each time takes beside its words: the DRAM's bus turns twice."""
 _INSTRUCTION_WORD = 4
 """Bytes of a word of the instruction memory."""
 

@@ -141,7 +141,7 @@ class GradientProgram:
 
     @property
     def most_stripes(self) -> int:
-        """That the errors can be cut into."""
+        """Most stripes that the errors can be cut into."""
         return -(-self._errors[0] // self._layout.stripe_rows)
 
     def _stripe(self, errors: range) -> Stripe:

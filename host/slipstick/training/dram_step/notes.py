@@ -13,7 +13,7 @@ NOTE_BYTES = 4
 """Bytes of a lane's note."""
 
 NOTE_DRAINS = NOTE_BYTES
-"""That read the notes, a byte each."""
+"""DRAINs that read the notes, a byte each."""
 
 
 def note_pitch(configuration: Configuration) -> int:

@@ -23,7 +23,7 @@ _RATIOS = 0.5, 0.65, 0.8
 _EQUAL = 1, 2, 4, 8, 16
 """Rows of pieces of equal size."""
 _INSTRUCTION_CYCLES = 4
-"""That a further instruction must save, as it takes room."""
+"""Cycles that a further instruction must save, as it takes room."""
 _KEPT = 4096
 """Choices that are remembered."""
 

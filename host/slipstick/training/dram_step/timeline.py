@@ -14,9 +14,9 @@ from slipstick_rtl.dma.transfer import Target
 from .effects import Step
 
 _FETCH_CYCLES = 14
-"""From an instruction's end to the next one's begin."""
+"""Cycles from an instruction's end to the next one's begin."""
 _START_CYCLES = 15
-"""From a RUN to the first cycle of what is predicted of it."""
+"""Cycles from a RUN to the first cycle of what is predicted of it."""
 _BLOCKED = 1.5
 """Times that a STORE takes beside a busy run."""
 _BESIDE = 0.4

@@ -29,7 +29,7 @@ from .weight_copies import PROBES, probe
 
 _MASTER_BITS = 16
 _MOST_PLANS = 4
-"""That are kept: the last batch may have fewer images, and some shifts need other programs."""
+"""Plans that are kept: a last batch may have fewer images, and some shifts need others."""
 
 
 class DramTrainer(Trainer):

@@ -186,7 +186,7 @@ def pll_instance(
 
 
 class Ecp5Clock(BoardClock):
-    """From the oscillator's pin to the core's clock; resets every register while it is not ready.
+    """Makes the core's clock from the oscillator's; resets every register while it is not ready.
 
     The reset is the chip's global set/reset: it brings each register back to its initial value
     and takes no routing. It is held while the PLL is not locked or ``restart`` is high, and ends

@@ -12,7 +12,7 @@ from ...dram.ddr3_memory import DDR3_DOMAIN
 from .clock import find_pll, output_parameters, pll_cell
 
 SLOW_DIVIDER = 6
-"""From the pins' clock to the one that begins the PHY: 25 MHz of 150."""
+"""Divides the pins' clock to the one that begins the PHY: 25 MHz of 150."""
 
 
 class Ecp5Ddr3Clock(wiring.Component):

@@ -210,7 +210,7 @@ def _abreast(columns_of: Sequence[Mapping[int, Group]], count: int) -> list[int]
 
 
 def of_number(found: Mapping[int, Found], number: int) -> Found:
-    """That of the number, or of the last one before it: pairs of columns have one number."""
+    """Finds that of the number, or of the last one before it: pairs of columns have one number."""
     return found[max((known for known in found if known <= number), default=min(found))]
 
 

@@ -105,7 +105,7 @@ def clock_finder(limits: GowinLimits) -> Callable[[int], Iterator[Fraction]]:
 
 
 class GowinClock(BoardClock):
-    """From the oscillator's pin to the core's clock; resets every register while it is not ready.
+    """Makes the core's clock from the oscillator's; resets every register while it is not ready.
 
     The reset is the chip's global set/reset, which brings each register back to its initial value
     and takes no routing. It reaches every register of the chip, so nothing can make its end

@@ -72,7 +72,7 @@ def clocks(input_hz: int) -> Iterator[Fraction]:
 
 
 class Ice40Clock(BoardClock):
-    """From the oscillator's pin, one of the PLL's own, to the core's clock.
+    """Makes the core's clock from the oscillator's, whose pin is one of the PLL's own.
 
     The chip has no reset network, and a reset of every register would take look-up tables. The
     registers have their initial values after configuration, and while the PLL settles nothing

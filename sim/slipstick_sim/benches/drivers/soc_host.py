@@ -32,7 +32,7 @@ from .streams import CLOCK_PERIOD_NS
 
 SHAPE = {"rows": 4, "columns": 4, "lanes": 4, "payload_bytes": 128}
 WEIGHT_WORDS = 256
-"""That random programs use; the others stay zero."""
+"""Words that random programs use; the others stay zero."""
 
 
 def configuration_of(shape: dict[str, Any]) -> Configuration:

@@ -86,13 +86,13 @@ class PortBench:
         return self.consumer.start(count)
 
     async def send(self, data: bytes) -> None:
-        """From the host to ``o``."""
+        """Sends from the host to ``o``."""
         consumed = self.consume(len(data))
         await self.driver.send(data)
         assert bytes(await consumed) == data
 
     async def receive(self, data: bytes) -> None:
-        """From ``i`` to the host."""
+        """Receives from ``i`` to the host."""
         produced = self.producer.start(data)
         assert await self.driver.receive(len(data)) == data
         await produced

@@ -19,7 +19,7 @@ RNG = np.random.default_rng(7)
 
 
 def run(data: bytes, x: np.ndarray, folder: Path) -> None:
-    """From end to end: of the class scores at most one in a hundred is a code or more away."""
+    """Runs from end to end: of the class scores at most one in a hundred is a code or more away."""
     path = folder / "network.onnx"
     path.write_bytes(data)
     with InferenceSession(str(path), device="model") as session:

@@ -55,7 +55,7 @@ class InterpolatedGauss:
 
     @property
     def octaves(self) -> int:
-        """That have pieces; beyond them G+ is 0. Cotransformed arguments exceed the distance."""
+        """Octaves with pieces; beyond them G+ is 0. Cotransformed arguments exceed the distance."""
         return -(-rounds_to_zero_from(self.lns.fraction_bits) >> self.lns.fraction_bits)
 
     @cached_property

@@ -65,7 +65,7 @@ def rounds_to_zero_from(fraction_bits: int) -> int:
 
 
 def reach(lns: Lns) -> int:
-    """From this distance on the larger operand is the result; no format has distances above it."""
+    """Distance from which on the larger operand is the result; no format has distances above it."""
     return min(rounds_to_zero_from(lns.fraction_bits), lns.largest_code)
 
 

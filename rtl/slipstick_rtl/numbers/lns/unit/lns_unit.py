@@ -10,7 +10,7 @@ from ..formats import Lns
 from .pipeline import LnsPipeline, request_layout, result_layout
 
 QUEUE_CYCLES = 3
-"""From the end of the pipeline to the queue's end, and back to the count of its free places."""
+"""Cycles from the pipeline's end to the queue's, and back to the count of its free places."""
 
 
 class LnsUnit(wiring.Component):
