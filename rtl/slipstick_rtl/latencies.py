@@ -13,7 +13,7 @@ ACCUMULATOR_UPDATE_LATENCY = 2
 """Block RAM and its output register."""
 
 ACCUMULATOR_WAY = 1
-"""Cycles from a read's arrival to the first columns' memories: registers near each group of them."""
+"""Cycles from a read's arrival to the first columns' memories: registers near each group."""
 
 ACCUMULATOR_READ_LATENCY = ACCUMULATOR_WAY + ACCUMULATOR_UPDATE_LATENCY + 1
 """For the post-processor: odd columns are read a cycle later, all are given at once."""

@@ -63,7 +63,7 @@ class Durations:
 
     @cached_property
     def matrix_latency(self) -> int:
-        """Cycles from a CONVOLVE's last vector until sums can be drained, behind rows and columns."""
+        """Cycles from a CONVOLVE's last vector until its sums can be drained: rows and columns."""
         return self.configuration.rows + self.configuration.columns + MATRIX_LATENCY
 
     @cached_property
