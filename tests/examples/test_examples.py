@@ -27,6 +27,9 @@ SCRIPTS = {
 }
 """A fragment of each script's output."""
 
+SLOW = ("fine_tune", "profile_layers")
+"""Train, or compile a core of a board's size."""
+
 NOTEBOOKS = {
     "first_network": "accuracy: 530 of 539",
     "number_formats": "lns1+3+4: 8 bits, steps of 4.4%",
@@ -40,7 +43,10 @@ def test_every_example_is_tested() -> None:
     assert {path.stem for path in EXAMPLES.glob("notebooks/*.ipynb")} == set(NOTEBOOKS)
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.thorough) if name in SLOW else name for name in SCRIPTS],
+)
 def test_script(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / f"{name}.py")],

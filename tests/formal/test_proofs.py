@@ -6,8 +6,13 @@ import pytest
 from slipstick_sim.formal.registry import Proof, all_proofs
 from slipstick_sim.formal.runner import run_proof
 
-SLOW = {"blocked_slices", "command_processor", "request_reader_goes_on"}
-"""Take more than a minute; ``make formal`` proves them as well."""
+SLOW = {
+    "blocked_slices",
+    "command_processor",
+    "request_reader_goes_on",
+    "rounding_shifter_float_negative",
+}
+"""Take long; ``make formal`` proves them as well."""
 
 
 def _proof(proof: Proof) -> Any:

@@ -291,8 +291,16 @@ def test_boards_have_other_layers(
     ("name", "pins"),
     [
         ("ulx3s-12f", {"sdram_0__clk__io": "F19", "sdram_0__dqm__io[1]": "E20"}),
-        ("icesugar-pro", {"sdram_0__clk__io": "R15", "sdram_0__a__io[12]": "T14"}),
-        ("colorlight-5a75b", {"sdram_0__clk__io": "C6", "sdram_0__dq__io[31]": "E11"}),
+        pytest.param(
+            "icesugar-pro",
+            {"sdram_0__clk__io": "R15", "sdram_0__a__io[12]": "T14"},
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param(
+            "colorlight-5a75b",
+            {"sdram_0__clk__io": "C6", "sdram_0__dq__io[31]": "E11"},
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_dram_has_its_pins_and_a_register_at_each(

@@ -7,10 +7,15 @@ from slipstick_sim.benches.registry import Bench, load
 from slipstick_sim.benches.runner import run_bench
 
 OLD_WORDS, NEW_WORDS = "TRANSPARENCY_MASK 1'0", "TRANSPARENCY_MASK 1'1"
-NAMES = ("bench_core", "bench_link")
 
 
-@pytest.mark.parametrize("bench", [load(name) for name in NAMES], ids=NAMES)
+@pytest.mark.parametrize(
+    "bench",
+    [
+        pytest.param(load("bench_core"), marks=pytest.mark.thorough, id="bench_core"),
+        pytest.param(load("bench_link"), id="bench_link"),
+    ],
+)
 def test_a_bench_passes_with_new_words_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every memory answers such a read with the new word; all other tests have the old one."""
     convert = toolchain.convert_to_rtlil

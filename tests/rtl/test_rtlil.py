@@ -42,6 +42,7 @@ def test_a_memory(shape: Shape, depth: int, init: list[int]) -> None:
     assert "$meminit_v2" in written
 
 
+@pytest.mark.thorough
 def test_a_core() -> None:
     configuration = Configuration(pixels=1, rows=4, columns=4, lanes=4)
     core = Accelerator(configuration=configuration)

@@ -45,7 +45,10 @@ FULL = replace(
     halved_tables=1,
 )
 """With all that a core may have."""
-EXPORTS = [*((name, SMALL) for name in INTERFACES), ("stream", FULL)]
+EXPORTS = [
+    *((name, SMALL) for name in INTERFACES),
+    pytest.param(("stream", FULL), marks=pytest.mark.thorough),
+]
 REGISTERS = ("$dff", "$dffe", "$sdff", "$sdffe", "$sdffce", "$mem_v2")
 
 
@@ -122,7 +125,11 @@ def zoo() -> str:
     return toolchain.convert_to_rtlil(Zoo(), TOP)
 
 
-@pytest.fixture(scope="module", params=EXPORTS, ids=lambda it: f"{it[0]}-{it[1].shape}")
+def _name(export: tuple[str, Configuration]) -> str:
+    return f"{export[0]}-{export[1].shape}"
+
+
+@pytest.fixture(scope="module", params=EXPORTS, ids=_name)
 def exported(request: pytest.FixtureRequest, tmp_path_factory: Any) -> tuple[Netlist, Path]:
     """An interface's netlist, and its file."""
     name, configuration = request.param

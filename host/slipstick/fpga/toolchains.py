@@ -185,6 +185,9 @@ class Ecp5(Toolchain):
             f"{folder}/{self.placed}",
             "--placer-heap-beta",
             self.density,
+            # nextpnr's limit is the square of the number of cells, which overflows above 46,340
+            "--placer-heap-cell-placement-timeout",
+            "0",
             "--router",
             self.router,
             *_common(asked_mhz, seed, folder),

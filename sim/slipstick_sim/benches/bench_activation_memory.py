@@ -33,10 +33,10 @@ BENCH = Bench(
     test_module=__name__,
     parameters=(
         {"rows": 32, "lanes": 8},
-        {"rows": 16, "lanes": 4},
         {"rows": 4, "lanes": 4, "dram": "MT48LC16M16"},
     ),
     thorough=(
+        {"rows": 16, "lanes": 4},
         {"rows": 8, "lanes": 8},
         {"rows": 16, "lanes": 8},
         {"rows": 32, "lanes": 8, "dram": "MT48LC16M16"},

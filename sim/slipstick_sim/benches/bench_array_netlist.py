@@ -9,7 +9,8 @@ from .drivers.on_chip import DEVICE, ECP5
 BENCH = replace(
     bench_array.BENCH,
     name=__name__.rpartition(".")[2],
-    parameters=(
+    parameters=(),
+    thorough=(
         {
             "rows": 8,
             "columns": 4,
@@ -19,7 +20,6 @@ BENCH = replace(
             DEVICE: ECP5,
         },
     ),
-    thorough=(),
     verilog=ecp5_netlist.verilog,
     optimisation="-O0",
 )

@@ -51,15 +51,15 @@ BENCH = Bench(
     component=make,
     test_module=__name__,
     parameters=(
-        {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4},
         {"pixels": 2, "rows": 4, "columns": 4, "lanes": 4},
         {"rows": 8, "columns": 4, "lanes": 4, "weight_rows": 2, "number_format": "lns1+3+2"},
         {"rows": 8, "columns": 8, "lanes": 4, "ninth_bits": 1, "training": 1}
         | {"drain_tables": 1, "products": 1},
-        {"rows": 8, "columns": 4, "lanes": 4, "weight_rows": 2, "products": 1, "silicon": 1},
         {"rows": 2, "columns": 8, "lanes": 1, "engine": "compact"},
     ),
     thorough=(
+        {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4},
+        {"rows": 8, "columns": 4, "lanes": 4, "weight_rows": 2, "products": 1, "silicon": 1},
         {"rows": 16, "columns": 8, "lanes": 4, "weight_rows": 2, "number_format": "lns1+3+2"},
         {"rows": 16, "columns": 8, "lanes": 8, "ninth_bits": 1, "training": 1}
         | {"drain_tables": 1, "products": 1},

@@ -91,8 +91,8 @@ BENCH = Bench(
     name="bench_ddr3",
     component=make,
     test_module=__name__,
-    parameters=({"core_mhz": 90, "memory_mhz": 75}, {"core_mhz": 110, "memory_mhz": 100}),
-    thorough=({"core_mhz": 50, "memory_mhz": 75},),
+    parameters=({"core_mhz": 110, "memory_mhz": 100},),
+    thorough=({"core_mhz": 90, "memory_mhz": 75}, {"core_mhz": 50, "memory_mhz": 75}),
     others=verilog,
 )
 

@@ -92,12 +92,14 @@ BENCH = Bench(
     test_module=__name__,
     parameters=(
         {"number_format": "lns1+3+2"},
-        {"number_format": "lns1+3+4", "device": "LFE5U-85F"},
         {"number_format": "lns1+2+2", "device": "LFE5U-85F"},
         {"number_format": "lns1+4+0", "linear": 1},
         {"number_format": "lns1+3+2", "linear": 1, "device": "LFE5U-85F"},
     ),
-    thorough=({"number_format": "lns1+4+3"},),
+    thorough=(
+        {"number_format": "lns1+4+3"},
+        {"number_format": "lns1+3+4", "device": "LFE5U-85F"},
+    ),
     verilog=ecp5_cells.verilog,
 )
 

@@ -56,7 +56,14 @@ def component() -> UsbBus:
     return UsbBus(device)
 
 
-BENCH = Bench(name="bench_usb_core", component=component, test_module=__name__, timeout_seconds=600)
+BENCH = Bench(
+    name="bench_usb_core",
+    component=component,
+    test_module=__name__,
+    parameters=(),
+    thorough=({},),
+    timeout_seconds=600,
+)
 
 
 class Session:

@@ -113,7 +113,14 @@ def test_gates_change_nothing(pdk: Pdk) -> None:
         assert found.mismatches == 0 and found.changes > 300
 
 
-@pytest.mark.parametrize("harm", ["no latch", "always", "never"])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        pytest.param("no latch", marks=pytest.mark.thorough),
+        pytest.param("always", marks=pytest.mark.thorough),
+        "never",
+    ],
+)
 def test_a_wrong_gate_is_found(pdk: Pdk, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
     right = find_clock_gate(pdk)
     ports = "module slipstick_clock_gate (input enable, input clk, output gated);"

@@ -201,16 +201,39 @@ def verilog_with_macros(rtlil: str, top: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "number", "changes"),
+    ("name", "parameters"),
     # the least payload whose ring is worth a macro, and the least activations
     [
-        ("bench_weights", 1, {}),
-        ("bench_weights", 0, {"silicon": 1}),
-        ("bench_link", 0, {"payload_bytes": 128}),
-        ("bench_activation_memory", 1, {"silicon": 1, "activation_bytes": 1 << 12}),
-        ("bench_matrix", 0, {"silicon": 1}),
-        ("bench_post", 1, {"silicon": 1}),
-        pytest.param("bench_post", 5, {"silicon": 1}, marks=pytest.mark.thorough),
+        pytest.param(
+            "bench_weights",
+            {"rows": 8, "columns": 16, "weight_rows": 2},
+            marks=pytest.mark.thorough,
+        ),
+        ("bench_weights", {"rows": 8, "columns": 4, "silicon": 1}),
+        pytest.param(
+            "bench_link",
+            {"rows": 4, "columns": 8, "lanes": 4, "payload_bytes": 128},
+            marks=pytest.mark.thorough,
+        ),
+        (
+            "bench_activation_memory",
+            {"rows": 16, "lanes": 4, "silicon": 1, "activation_bytes": 1 << 12},
+        ),
+        (
+            "bench_matrix",
+            {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4, "weight_rows": 2, "silicon": 1},
+        ),
+        (
+            "bench_post",
+            {"pixels": 1, "rows": 4, "columns": 4, "lanes": 4, "halved_tables": 1, "products": 1}
+            | {"silicon": 1},
+        ),
+        pytest.param(
+            "bench_post",
+            {"rows": 16, "columns": 8, "lanes": 4, "weight_rows": 4, "drain_tables": 1}
+            | {"silicon": 1},
+            marks=pytest.mark.thorough,
+        ),
     ],
     ids=[
         "weights",
@@ -222,10 +245,10 @@ def verilog_with_macros(rtlil: str, top: str) -> str:
         "resting-drain-tables",
     ],
 )
-def test_blocks_of_macros_compute(name: str, number: int, changes: dict[str, int]) -> None:
+def test_blocks_of_macros_compute(name: str, parameters: dict[str, int]) -> None:
     """Byte enables and ninth bits of weights; the link's ring, which holds what it reads; memories
     for silicon, that rest where nobody asks, and whose words nobody holds. The models give no word
     for longer than a cycle, and nothing sensible of one that is written."""
     bench: Bench = replace(load(name), verilog=verilog_with_macros, optimisation="-O0")
-    result = run_bench(bench, {**bench.parameters[number], **changes})
+    result = run_bench(bench, parameters)
     assert result.passed, result.explain()

@@ -24,7 +24,17 @@ MODEL = Path(slipstick.__file__).parent / "assets" / "digits.tflite"
 IMAGES = 12
 
 
-@pytest.mark.parametrize("wire", ["uart@3000000", "spi", "usb-fs", "usb-hs", "rmii", "rgmii"])
+@pytest.mark.parametrize(
+    "wire",
+    [
+        pytest.param("uart@3000000", marks=pytest.mark.thorough),
+        "spi",
+        "usb-fs",
+        "usb-hs",
+        "rmii",
+        "rgmii",
+    ],
+)
 def test_a_batch_over_a_wire(wire: str) -> None:
     program = compile_file(MODEL, find_target("sim-small").configuration)
     measured = measure_end_to_end(program, find_wire_model(wire), IMAGES)

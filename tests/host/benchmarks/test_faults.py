@@ -76,7 +76,13 @@ def test_faults_of_every_kind(name: str, faults: int, simulated: SimulatedBoard)
     torment(FaultSuite(board, WORK, seed=5), faults)
 
 
-@pytest.mark.parametrize("name", HARDWARE_OF)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.thorough) if name == "streamed" else name
+        for name in HARDWARE_OF
+    ],
+)
 def test_faults_of_every_kind_on_other_hardware(name: str) -> None:
     """The compact engine; a network that is streamed."""
     work = small_work(hardware=HARDWARE_OF[name])

@@ -277,6 +277,7 @@ def test_single_layers_on_the_rtl(slipstick) -> None:
     assert outcome.status == 2 and "layer 'conv2d_9' is unknown: there are" in outcome.err
 
 
+@pytest.mark.thorough
 @pytest.mark.borrows
 def test_a_network_too_large_is_cut(slipstick) -> None:
     path = shared("models/tf2_mobilenet_v2_1.0_224_ptq.tflite")

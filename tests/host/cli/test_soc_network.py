@@ -12,10 +12,11 @@ from slipstick_sim.benches.runner import run_bench
     "name",
     [
         "bench_soc_axi",
-        pytest.param("bench_soc_wishbone", marks=pytest.mark.thorough),
-        pytest.param("bench_soc_stream", marks=pytest.mark.thorough),
+        "bench_soc_wishbone",
+        "bench_soc_stream",
     ],
 )
+@pytest.mark.thorough
 def test_digits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "support")
     bench = dataclasses.replace(load(name), test_module="soc_network", timeout_seconds=900)

@@ -75,7 +75,7 @@ def test_resnet_equals_the_reference(resnet: str) -> None:
     compare_resnet(program, resnet)
 
 
-@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("batch", [pytest.param(1, marks=pytest.mark.thorough), 2])
 def test_resnet_from_dram_equals_the_reference(resnet: str, batch: int) -> None:
     plain = find_target("ulx3s-85f-sdram").configuration
     hardware = dataclasses.replace(plain, activation_bytes=1 << 13, weight_bytes=1 << 15)
@@ -89,7 +89,9 @@ def test_resnet_from_dram_equals_the_reference(resnet: str, batch: int) -> None:
     [
         (functools.partial(make_mobilenet_v3_small, blocks=4), SIDE, 2),
         # the first mean is of more than the chip holds
-        (functools.partial(make_efficientnet_b0, stages=2), 96, 3),
+        pytest.param(
+            functools.partial(make_efficientnet_b0, stages=2), 96, 3, marks=pytest.mark.thorough
+        ),
     ],
     ids=["mobilenet-v3", "efficientnet"],
 )

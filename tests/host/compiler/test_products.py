@@ -30,7 +30,14 @@ def _on_host(program: Program) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "configuration", [SMALL, WIDE, HALVED, TINY], ids=["small", "wide", "halved", "cut"]
+    "configuration",
+    [
+        SMALL,
+        pytest.param(WIDE, marks=pytest.mark.thorough),
+        pytest.param(HALVED, marks=pytest.mark.thorough),
+        TINY,
+    ],
+    ids=["small", "wide", "halved", "cut"],
 )
 def test_random_networks(configuration: Configuration) -> None:
     multiplying = cut = 0

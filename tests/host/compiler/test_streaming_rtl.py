@@ -33,7 +33,11 @@ COMPACT = Configuration(
 SEEDS = range(200, 240)
 
 
-@pytest.mark.parametrize("configuration", [PIPELINED, COMPACT], ids=lambda item: item.engine)
+@pytest.mark.parametrize(
+    "configuration",
+    [PIPELINED, pytest.param(COMPACT, marks=pytest.mark.thorough)],
+    ids=lambda item: item.engine,
+)
 def test_streamed_networks_on_the_rtl(configuration: Configuration) -> None:
     streamed = overlapped = 0
     predicted, measured = [], []
@@ -63,7 +67,11 @@ def test_streamed_networks_on_the_rtl(configuration: Configuration) -> None:
     assert abs(sum(predicted) / sum(measured) - 1) < 0.05
 
 
-@pytest.mark.parametrize("configuration", [PIPELINED, COMPACT], ids=lambda item: item.engine)
+@pytest.mark.parametrize(
+    "configuration",
+    [PIPELINED, pytest.param(COMPACT, marks=pytest.mark.thorough)],
+    ids=lambda item: item.engine,
+)
 def test_a_mean_in_parts_on_the_rtl(configuration: Configuration) -> None:
     """Sums stay in the accumulators from run to run."""
     builder = NetworkBuilder(1, 23, 18, 2)

@@ -37,6 +37,7 @@ def served(wire: Physical, configuration: Configuration) -> Iterator[str]:
             thread.join()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wire", WIRES)
 def test_networks_run_from_a_board_s_dram(wire: Physical) -> None:
     """As on the RTL without pins: the lists of networks that do not fit, and their results."""

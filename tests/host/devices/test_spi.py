@@ -267,6 +267,7 @@ def served_simulation() -> Iterator[tuple[subprocess.Popen[str], dict[str, objec
             process.kill()
 
 
+@pytest.mark.thorough
 def test_the_simulated_board_gives_what_the_model_gives() -> None:
     with served_simulation() as (process, board):
         assert board["fingerprint"] == CONFIGURATION.fingerprint

@@ -41,6 +41,7 @@ def answer(library: Path, bit_cycles: float) -> bytes:
         return core.receive(core.available, 0)
 
 
+@pytest.mark.thorough
 def test_rates_may_differ_by_some_percent(library: Path) -> None:
     right = answer(library, DIVISOR)
     assert len(right) > 12
@@ -69,6 +70,7 @@ def test_disturbances_come_as_often_as_they_are_asked_for(library: Path) -> None
         assert core.disturbances == first
 
 
+@pytest.mark.thorough
 def test_all_that_hosts_are_told_over_disturbed_wires_is_right() -> None:
     result = disturb(HARDWARE, WORK, 400, seed=4)
     assert result["wrong"] == 0 and result["without_recovery"] == 0, result

@@ -105,6 +105,7 @@ def test_a_build_leaves_design_logs_bitstream_and_report(
 FULL = "print('Info: \\t  DP16KD:  57/  56  101%'); print('ERROR: no Bels'); sys.exit(1)"
 
 
+@pytest.mark.usefixtures("no_gateware")
 @pytest.mark.parametrize("options", ["--threads", "--parallel-refine"])
 def test_place_and_route_uses_threads_if_it_has_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str
@@ -284,6 +285,7 @@ def no_gateware(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flow, "_generate", lambda *arguments: None)
 
 
+@pytest.mark.thorough
 def test_names_with_brackets_are_given_up_if_yosys_mistakes_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

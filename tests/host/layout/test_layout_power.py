@@ -139,6 +139,7 @@ def test_a_shape_that_runs_no_digits_is_told(tmp_path: Path) -> None:
         record_inference(block, {}, tmp_path / "x.vcd")
 
 
+@pytest.mark.thorough
 def test_an_elements_ports_are_recorded(tmp_path: Path) -> None:
     """In a whole inference on the RTL: what goes in comes out a cycle later, products are added."""
     names = {

@@ -353,6 +353,7 @@ def test_names_of_bits() -> None:
     assert name_bits("data bit", [0, 1, 2, 5, 7, 8]) == "data bits 0 to 2, 5, 7 and 8"
 
 
+@pytest.mark.thorough
 def test_the_rtl() -> None:
     """With LiteDRAM's controller, and a chip that checks its timing; lists show the bandwidth."""
     report = report_of(SimulationDevice(CONFIGURATION), 1 << 14)

@@ -60,7 +60,11 @@ def _is_one_run(program: Program) -> bool:
     return sum(isinstance(step, RunStep) for step in program.steps) == 1
 
 
-@pytest.fixture(scope="module", params=[SMALL, FULL, TWO_PIXELS], ids=lambda item: item.shape)
+@pytest.fixture(
+    scope="module",
+    params=[SMALL, pytest.param(FULL, marks=pytest.mark.thorough), TWO_PIXELS],
+    ids=lambda item: item.shape,
+)
 def devices(request: pytest.FixtureRequest):
     with (
         closing(open_device("model", request.param)) as model,

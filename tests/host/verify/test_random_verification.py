@@ -44,14 +44,14 @@ def of(target: str, form: str | None = None, seed: int = 0, networks: int = NETW
     ("target", "form", "seed"),
     [
         ("sim-medium", "tflite", 0),
-        ("sim-medium", "onnx", 0),
+        pytest.param("sim-medium", "onnx", 0, marks=pytest.mark.thorough),
         ("sim-small", None, 0),
         ("ulx3s-85f", "tflite", 0),
         ("ulx3s-12f", None, 0),
         ("icebreaker", "tflite", 1520),
         ("tang-nano-9k", None, 0),
         ("asic-4x4", "tflite", 0),
-        ("2x8x4", None, 0),
+        pytest.param("2x8x4", None, 0, marks=pytest.mark.thorough),
         ("sim-lns6", None, 0),
     ],
 )
