@@ -24,7 +24,7 @@ from ..fpga.build import (
     default_output,
     uart_baud,
 )
-from ..fpga.build_report import known_seed, report_figures, write_report
+from ..fpga.build_report import Start, known_start, report_figures, write_report
 from ..fpga.clocks import at_clock, build_fastest
 from ..fpga.seeds import Spread
 from ..targets import Target, find_target
@@ -64,6 +64,15 @@ def build_command(
     route: Annotated[
         int | None,
         typer.Option("--route", help="Place with all seeds, route the N that look fastest."),
+    ] = None,
+    placer: Annotated[
+        str | None,
+        typer.Option(
+            "--placer",
+            help="Of place and route for an ECP5, static or heap: that of the target's report, else"
+            " static.",
+            show_default=False,
+        ),
     ] = None,
     link: Annotated[
         str, typer.Option("--link", help=f"The wire, of the board's: {', '.join(all_wires())}.")
@@ -116,13 +125,17 @@ def build_command(
     """
     wanted = _clocked(find_target(target), clock, bare)
     layer = BARE if bare else link
-    tried, given = _seeds(wanted, layer, seed, seeds, route)
+    start = known_start(wanted, layer)
+    tried, given = _seeds(start, seed, seeds, route)
+    if placer is None and (seed, seeds) == (None, None):
+        placer = start.placer
     options = {"baud": baud, "ip": ip, "mac": mac}
     asked = _Asked(
         target=wanted,
         layer=layer,
         seeds=tried,
         routed=route,
+        placer=placer,
         options=_options(wanted, layer, {k: v for k, v in options.items() if v is not None}),
         folder=default_output(wanted) if output is None else output,
     )
@@ -130,7 +143,8 @@ def build_command(
         done, builds = (
             asked.build_fastest(spread) if clock == FASTEST else (asked.build(spread), ())
         )
-    report = write_report(done, asked.command(clock, given), builds)
+    placed = f" --placer {done.placer}" if done.placer else ""
+    report = write_report(done, asked.command(clock, given + placed), builds)
     if json:
         console.print_json({**report_figures(done, builds), "report": str(report)})
     else:
@@ -154,6 +168,8 @@ class _Asked:
     seeds : sequence of int
     routed : int or None
         How many of them are routed; None: all.
+    placer : str or None
+        None: the usual one.
     options : dict
         Of the wire's PHY.
     folder : Path
@@ -164,6 +180,7 @@ class _Asked:
     layer: str
     seeds: Sequence[int]
     routed: int | None
+    placer: str | None
     options: dict[str, Any]
     folder: Path
 
@@ -188,6 +205,7 @@ class _Asked:
             target,
             seeds=self.seeds,
             routed=self.routed,
+            placer=self.placer,
             link=self.layer,
             options=self.options,
             output=output,
@@ -196,7 +214,7 @@ class _Asked:
         )
 
     def command(self, clock: str | None, given: str) -> str:
-        """Writes the command that asks for it, with the seeds as they were given."""
+        """Writes the command that asks for it, with seeds and placer as they were given."""
         words = [
             f"slipstick build --target {self.target.name}",
             "--bare" if self.layer == BARE else f"--link {self.layer}",
@@ -209,7 +227,7 @@ class _Asked:
 
 
 def _seeds(
-    target: Target, layer: str, seed: int | None, seeds: int | None, route: int | None
+    start: Start, seed: int | None, seeds: int | None, route: int | None
 ) -> tuple[Sequence[int], str]:
     """Returns the seeds that are tried, and the options that ask for them."""
     check_least("--seeds", seeds, 1)
@@ -221,7 +239,7 @@ def _seeds(
         return range(1, seeds + 1), f"--seeds {seeds}{routed}"
     if route is not None:
         raise InputError("--route needs --seeds: it says how many of them are routed")
-    tried = known_seed(target, layer) if seed is None else seed
+    tried = start.seed if seed is None else seed
     return [tried], f"--seed {tried}"
 
 

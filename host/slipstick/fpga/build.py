@@ -21,7 +21,7 @@ from .budget import check_capacity, check_netlist, count_registers
 from .place_and_route import Layout
 from .seeds import Attempt, Placer, Spread, best_of
 from .synthesis import synthesise
-from .toolchains import Toolchain, find_toolchain, threaded_arguments
+from .toolchains import Toolchain, find_toolchain
 
 DEFAULT_SEED = 1
 """Most boards of ``TARGETS`` reached their clock with it; the others' reports name theirs."""
@@ -56,8 +56,8 @@ class Build:
         Flip-flops after synthesis.
     options : mapping
         Of the physical layer, where they are not the board's own: ``baud``, ``ip``, ``mac``.
-    further : tuple of str
-        Arguments of place and route that not every build of it has: those for its threads.
+    placer : str
+        Of place and route; "" if the family has no choice.
     """
 
     target: Target
@@ -69,7 +69,7 @@ class Build:
     versions: dict[str, str]
     registers: int
     options: Mapping[str, Any] = field(default_factory=dict)
-    further: tuple[str, ...] = ()
+    placer: str = ""
 
     @property
     def layout(self) -> Layout:
@@ -105,7 +105,8 @@ class Build:
             "seeds": [attempt.figures() for attempt in self.attempts],
             "slowest_path": list(self.layout.slowest_path),
             "tools": self.versions,
-            **({"place_and_route_with": " ".join(self.further)} if self.further else {}),
+            **({"placer": self.placer} if self.placer else {}),
+            **({"threads": " ".join(self.best.threads)} if self.best.threads else {}),
         }
 
 
@@ -126,6 +127,7 @@ def build(
     routed: int | None = None,
     link: str = DEFAULT_LINK,
     options: Mapping[str, Any] | None = None,
+    placer: str | None = None,
     output: Path | None = None,
     step: Callable[[str], AbstractContextManager[None]] | None = None,
     spread: Spread | None = None,
@@ -145,6 +147,9 @@ def build(
     options : mapping, optional
         For the physical layer, in place of the board's own: a UART's ``baud``, or ``ip`` and
         ``mac`` of Ethernet.
+    placer : str, optional
+        Of place and route, where the family has a choice: ``static`` or ``heap``, by default the
+        first.
     output : Path
         A folder, made if it is missing; by default ``build/bitstreams/TARGET``.
     step : callable
@@ -163,6 +168,7 @@ def build(
     wire = all_wires().get(link)
     board_options = _board_options(target, link)
     check_capacity(target, part, toolchain, wire, board_options)
+    placer = toolchain.placer(placer)
     programs = {tool.name: tool.find() for tool in toolchain.tools}
     folder = (output or default_output(target)).resolve()
     clear(folder, toolchain)
@@ -181,9 +187,8 @@ def build(
         check_netlist(netlist, target, part, toolchain)
     with show(f"place and route for {part.device}{_seeds_told(seeds, routed)}"):
         program = programs[toolchain.place_and_route.name]
-        further = tuple(threaded_arguments(program))
-        placer = Placer(toolchain, program, target, part, asked_mhz(target), folder, further)
-        attempts = placer.place_all(seeds, routed, spread)
+        way = Placer(toolchain, program, target, part, asked_mhz(target), folder, placer)
+        attempts = way.place_all(seeds, routed, spread)
         best = best_of(attempts)
     with show("packing"):
         toolchain.repair(folder / best.folder / toolchain.placed)
@@ -204,7 +209,7 @@ def build(
         versions,
         registers,
         dict(options or {}),
-        further,
+        placer,
     )
 
 

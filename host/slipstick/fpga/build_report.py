@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .. import reports
 from ..targets import Target
 from .build import BARE, DEFAULT_LINK, DEFAULT_SEED, Build, asked_mhz
+from .toolchains import find_toolchain
 
 
 def report_figures(done: Build, builds: Sequence[Build] = ()) -> dict[str, Any]:
@@ -26,13 +28,35 @@ def report_figures(done: Build, builds: Sequence[Build] = ()) -> dict[str, Any]:
     return figures
 
 
-def known_seed(target: Target, link: str) -> int:
-    """Finds the seed with which a report says the target reached this clock; else the usual one."""
+@dataclass(frozen=True)
+class Start:
+    """Holds what place and route begins with.
+
+    Parameters
+    ----------
+    seed : int
+    placer : str or None
+        None: the family's usual one.
+    """
+
+    seed: int = DEFAULT_SEED
+    placer: str | None = None
+
+
+def known_start(target: Target, link: str) -> Start:
+    """Finds seed and placer with which a report says the target reached this clock.
+
+    Without such a report they are the usual ones. A report that names no placer is older than the
+    choice: it was heap.
+    """
     found = reports.last_build(target.configuration.fingerprint, target.name, link=link) or {}
     clock_mhz = target.configuration.clock_hz / 1e6
     reached = found.get("meets_clock") is True and found.get("clock_mhz") == clock_mhz
     seed = found.get("seed")
-    return seed if reached and isinstance(seed, int) else DEFAULT_SEED
+    if not reached or not isinstance(seed, int):
+        return Start()
+    has_choice = target.part is not None and find_toolchain(target.part).placers
+    return Start(seed, found.get("placer", "heap" if has_choice else None))
 
 
 def write_report(done: Build, command: str, builds: Sequence[Build] = ()) -> Path:

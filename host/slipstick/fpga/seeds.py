@@ -18,7 +18,7 @@ from ..errors import TargetError
 from ..targets import Target
 from .budget import check_usage
 from .place_and_route import Estimate, Layout, does_not_fit, read_estimate, read_report
-from .toolchains import TIMING, Toolchain
+from .toolchains import TIMING, Toolchain, threaded_arguments
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Attempt:
         Why it failed.
     estimate : Estimate or None
         The clocks before routing, where they were asked for.
+    threads : tuple of str
+        The arguments with which place and route used threads; none if it has none.
     """
 
     seed: int
@@ -43,6 +45,7 @@ class Attempt:
     layout: Layout | None = None
     problem: str = ""
     estimate: Estimate | None = None
+    threads: tuple[str, ...] = ()
 
     def figures(self) -> dict[str, Any]:
         """As the reports have it."""
@@ -73,8 +76,8 @@ class Placer:
     asked_mhz : float
     folder : Path
         The build's.
-    further : tuple of str
-        More arguments.
+    placer : str
+        One of the toolchain's; "" if it has no choice.
     """
 
     toolchain: Toolchain
@@ -83,7 +86,7 @@ class Placer:
     part: Part
     asked_mhz: float
     folder: Path
-    further: tuple[str, ...] = ()
+    placer: str = ""
 
     def place_all(
         self, seeds: Sequence[int], routed: int | None = None, spread: "Spread | None" = None
@@ -129,7 +132,7 @@ class Placer:
             check_usage(layout, self.target, self.part, self.toolchain)
         except TargetError as error:
             return replace(attempt, problem=str(error))
-        return replace(attempt, layout=layout)
+        return replace(attempt, layout=layout, threads=tuple(threaded_arguments(self.program)))
 
     def _run(self, attempt: Attempt, log_name: str, *further: str) -> Path:
         """Calls the program; returns its log."""
@@ -138,7 +141,9 @@ class Placer:
             self.part, asked_mhz=self.asked_mhz, seed=attempt.seed, folder=attempt.folder
         )
         log = self.folder / attempt.folder / log_name
-        command = [self.program, *arguments, *self.further, *further]
+        placer = ["--placer", self.placer] if self.placer else []
+        threads = threaded_arguments(self.program)
+        command = [self.program, *arguments, *placer, *threads, *further]
         try:
             tools.run("place and route", command, folder=self.folder, log=log)
         except TargetError:

@@ -85,9 +85,27 @@ class Toolchain(ABC):
         """Corrects what place and route is known to write wrong; returns how much there was."""
         return 0
 
+    placers: tuple[str, ...] = ()
+    """The ways to place that ``--placer`` chooses from, the usual one first; none: there is one."""
+
     @abstractmethod
     def placing(self, part: Part, *, asked_mhz: float, seed: int, folder: str) -> list[str]:
         """Arguments of place and route; files of this seed are in ``folder``."""
+
+    def placer(self, name: str | None) -> str:
+        """Returns the placer of a name, or the usual one; "" if the family has no choice.
+
+        Raises
+        ------
+        TargetError
+            If there is none of the name.
+        """
+        if name is None:
+            return self.placers[0] if self.placers else ""
+        if name not in self.placers:
+            known = f"one of {', '.join(self.placers)}" if self.placers else "left out"
+            raise TargetError(f"the placer must be {known} for {self.family}, not {name}")
+        return name
 
     @abstractmethod
     def packing(self, part: Part, folder: str) -> list[str]:
@@ -149,8 +167,12 @@ class Ecp5(Toolchain):
     router = "router1"
     """nextpnr's other one, router2, goes round in circles with this core on a half-full chip."""
 
+    placers = ("static", "heap")
+    """static makes wires a quarter shorter, so that a full chip finds a route, and clocks higher;
+    nextpnr's usual one is heap."""
+
     density = "0.85"
-    """Most of a region that placement fills: fuller ones leave routing no way through."""
+    """Most of a region that the placer heap fills: fuller ones leave routing no way through."""
 
     def finish(self, netlist: dict[str, Any], part: Part) -> dict[str, Any]:
         from slipstick_rtl.fpga.ecp5 import bram_floorplan as memory_floorplan

@@ -118,7 +118,7 @@ def test_place_and_route_uses_threads_if_it_has_them(
     called = (done.bitstream.parent / "seed_1" / "place_and_route.log").read_text()
     used = options == "--parallel-refine"
     assert ("--parallel-refine --threads 2" in called) == used
-    told = done.figures().get("place_and_route_with")
+    told = done.figures().get("threads")
     assert told == ("--parallel-refine --threads 2" if used else None)
 
 

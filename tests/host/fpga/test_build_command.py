@@ -70,6 +70,38 @@ def test_the_fastest_seed_is_kept(
     assert json.loads((tiny / "reports" / "build-tiny.json").read_text())["seed"] == 1
 
 
+@pytest.mark.usefixtures("no_gateware")
+def test_the_placer_is_that_of_the_report(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretend(tiny / "tools", monkeypatch, YOSYS=SYNTHESIS, NEXTPNR_ECP5=SEEDS, ECPPACK=NAMED_PACKING)
+    path = tiny / "reports" / "build-tiny.json"
+
+    def placer(*words: str) -> str:
+        assert run("build", "--target", "tiny", *words) == 0
+        report = json.loads(path.read_text())
+        log = tiny / "build" / "bitstreams" / "tiny" / f"seed_{report['seed']}"
+        assert f"--placer {report['placer']}\n" in (log / "place_and_route.log").read_text()
+        assert f"--placer {report['placer']} " in report["command"]
+        return report["placer"]
+
+    assert placer("--seed", "3") == "static"
+    assert placer("--seed", "3", "--placer", "heap") == "heap"
+    assert placer() == "heap"
+    assert placer("--seed", "3") == "static"
+    # reports are older than the choice
+    old = json.loads(path.read_text())
+    del old["placer"]
+    path.write_text(json.dumps(old))
+    assert placer() == "heap"
+    assert run("build", "--target", "tiny", "--placer", "random") == 2
+    told = "the placer must be one of static, heap for ECP5, not random"
+    assert told in " ".join(capsys.readouterr().err.split())
+    assert run("build", "--target", "icebreaker", "--placer", "static") == 2
+    told = "the placer must be left out for iCE40, not static"
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
 # the third does not fit; of the others, 4 looks fastest and 2 next
 ESTIMATES = f"""
 seed = int(arguments[arguments.index('--seed') + 1])
