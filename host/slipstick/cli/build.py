@@ -69,8 +69,8 @@ def build_command(
         str | None,
         typer.Option(
             "--placer",
-            help="Of place and route for an ECP5, static or heap: that of the target's report, else"
-            " static.",
+            help="Of place and route for an ECP5, heap or static: that of the target's report, else"
+            " heap.",
             show_default=False,
         ),
     ] = None,

@@ -148,7 +148,7 @@ def build(
         For the physical layer, in place of the board's own: a UART's ``baud``, or ``ip`` and
         ``mac`` of Ethernet.
     placer : str, optional
-        Of place and route, where the family has a choice: ``static`` or ``heap``, by default the
+        Of place and route, where the family has a choice: ``heap`` or ``static``, by default the
         first.
     output : Path
         A folder, made if it is missing; by default ``build/bitstreams/TARGET``.

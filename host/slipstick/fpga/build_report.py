@@ -9,7 +9,6 @@ from typing import Any
 from .. import reports
 from ..targets import Target
 from .build import BARE, DEFAULT_LINK, DEFAULT_SEED, Build, asked_mhz
-from .toolchains import find_toolchain
 
 
 def report_figures(done: Build, builds: Sequence[Build] = ()) -> dict[str, Any]:
@@ -46,8 +45,7 @@ class Start:
 def known_start(target: Target, link: str) -> Start:
     """Finds seed and placer with which a report says the target reached this clock.
 
-    Without such a report they are the usual ones. A report that names no placer is older than the
-    choice: it was heap.
+    Without such a report they are the usual ones.
     """
     found = reports.last_build(target.configuration.fingerprint, target.name, link=link) or {}
     clock_mhz = target.configuration.clock_hz / 1e6
@@ -55,8 +53,8 @@ def known_start(target: Target, link: str) -> Start:
     seed = found.get("seed")
     if not reached or not isinstance(seed, int):
         return Start()
-    has_choice = target.part is not None and find_toolchain(target.part).placers
-    return Start(seed, found.get("placer", "heap" if has_choice else None))
+    # a report that names no placer is older than the choice
+    return Start(seed, found.get("placer"))
 
 
 def write_report(done: Build, command: str, builds: Sequence[Build] = ()) -> Path:
