@@ -310,6 +310,11 @@ class Configuration:
             2 * self.ddr3_hz if isinstance(chip, Ddr3Chip) else self.clock_hz
         )
 
+    def with_dram(self, chip: str) -> "Configuration":
+        """Returns the same core with another DRAM, whose clock is the usual one; "" is for none."""
+        clock = self.dram_clock_hz if chip == self.dram else 0
+        return dataclasses.replace(self, dram=chip, dram_clock_hz=clock)
+
     @property
     def ddr3_hz(self) -> int:
         """Clock of DDR3's controller."""

@@ -261,6 +261,15 @@ def test_another_clock_of_ddr3_is_other_hardware() -> None:
     assert faster.dram_peak * 3 == ddr3.dram_peak * 4
 
 
+@pytest.mark.parametrize("chip", ["", "MT48LC16M16", "MT41K256M16"])
+def test_another_dram_has_its_usual_clock(chip: str) -> None:
+    """Where DDR3 has a clock of its own, another chip has none; the same one keeps it."""
+    faster = Configuration(rows=16, dram="MT41K256M16", dram_clock_hz=100_000_000)
+    expected = faster if chip == faster.dram else Configuration(rows=16, dram=chip)
+    assert faster.with_dram(chip) == expected
+    assert Configuration(rows=16, dram=chip).with_dram("") == Configuration(rows=16)
+
+
 def test_a_clock_is_no_other_hardware() -> None:
     slow = Configuration(clock_hz=25_000_000)
     assert slow.fingerprint == Configuration().fingerprint

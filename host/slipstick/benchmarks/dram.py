@@ -5,7 +5,6 @@ LiteDRAM's controller and a chip that checks every timing rule. The results are 
 golden model of the same hardware without DRAM.
 """
 
-import dataclasses
 import sys
 from collections.abc import Sequence
 from contextlib import closing
@@ -82,9 +81,9 @@ def measure(model: Path, name: str, chip: str, batch: int) -> dict[str, Any]:
     batch : int
     """
     configuration = find_target(name).configuration
-    hardware = dataclasses.replace(configuration, dram=chip or configuration.dram)
+    hardware = configuration.with_dram(chip or configuration.dram)
     program = load_program(model, hardware, batch=batch)
-    plain = load_program(model, dataclasses.replace(configuration, dram=""))
+    plain = load_program(model, configuration.with_dram(""))
     with InferenceSession(plain, "model") as golden:
         expected = golden.run_batch(None, random_batch(program, program.batch))
     return {"target": name, **measure_from_dram(program, expected)}

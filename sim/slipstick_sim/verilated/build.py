@@ -205,7 +205,8 @@ def serial_library(
 
     def build() -> Path:
         # the UART's own clock: of the core, that of a DRAM counts
-        clocked = dataclasses.replace(configuration, clock_hz=divisor * _NOMINAL_BAUD, dram="")
+        hertz = divisor * _NOMINAL_BAUD
+        clocked = dataclasses.replace(configuration.with_dram(""), clock_hz=hertz)
         wire = find_wire("uart")
         phy = make_phy(wire, clocked, baud=_NOMINAL_BAUD)
         core, others = _core(configuration, timeout_cycles)
