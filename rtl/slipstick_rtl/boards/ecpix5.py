@@ -115,9 +115,7 @@ def _ddr3(size: str, configuration: Configuration, hertz: int) -> Variant:
     return Variant(
         suffix="ddr3",
         description=f"ECPIX-5 with the {size}F and its DDR3",
-        configuration=replace(
-            clocked(configuration, hertz), dram=_CHIP, dram_clock_hz=100_000_000
-        ),
+        configuration=replace(clocked(configuration, hertz), dram=_CHIP, dram_clock_hz=100_000_000),
     )
 
 
