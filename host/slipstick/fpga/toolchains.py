@@ -38,6 +38,8 @@ class Toolchain(ABC):
     """File of the constraints."""
     placed: str
     """File that place and route writes and packing reads."""
+    placers: tuple[str, ...] = ()
+    """The ways to place that ``--placer`` chooses from, the usual one first; none: there is one."""
     bitstream: str
     resources: Mapping[str, tuple[str, ...]]
     """nextpnr's names of what reports call ``lut``, ``ff``, ``dsp`` and ``bram``."""
@@ -85,9 +87,6 @@ class Toolchain(ABC):
         """Corrects what place and route is known to write wrong; returns how much there was."""
         return 0
 
-    placers: tuple[str, ...] = ()
-    """The ways to place that ``--placer`` chooses from, the usual one first; none: there is one."""
-
     @abstractmethod
     def placing(self, part: Part, *, asked_mhz: float, seed: int, folder: str) -> list[str]:
         """Arguments of place and route; files of this seed are in ``folder``."""
@@ -117,14 +116,18 @@ REFINE_IN_PARALLEL = ("--parallel-refine", "--threads", "2")
 ``ulx3s-12f``, beside another build. The number of threads changes the result, so it is fixed."""
 
 
-def threaded_arguments(program: str) -> list[str]:
+def threaded_arguments(program: str) -> tuple[str, ...]:
     """Asks a place and route whether it has threads; returns the arguments that use them.
 
-    The packages of PyPI are WebAssembly, which has none: the list is empty for them.
+    The packages of PyPI are WebAssembly, which has none: there are no arguments for them.
     """
-    said = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
+    try:
+        said = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
+    except OSError:
+        # the call that places says so, with the program's name
+        return ()
     offered = REFINE_IN_PARALLEL[0] in said.stdout + said.stderr
-    return list(REFINE_IN_PARALLEL) if offered else []
+    return REFINE_IN_PARALLEL if offered else ()
 
 
 def _common(asked_mhz: float, seed: int, folder: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What silicon does not forgive is found: latches, loops, unknown registers and outputs."""
+"""Finds what silicon does not forgive: latches, loops, unknown registers and outputs."""
 
 import re
 from pathlib import Path

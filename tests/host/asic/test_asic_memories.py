@@ -86,7 +86,7 @@ def mapped(rtlil: str, technology: str, folder: Path, more: str = "") -> dict:
 
 
 def kinds(netlist: dict) -> Counter[str]:
-    """How many cells there are of each kind that is no module of the design."""
+    """Counts the cells of each kind that is no module of the design."""
     return Counter(
         cell["type"]
         for module in netlist["modules"].values()

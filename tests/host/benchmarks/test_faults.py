@@ -102,7 +102,7 @@ def torment(suite: FaultSuite, faults: int) -> None:
 
 
 def misbehaves(board: Board, schedule: dict, names: list[str]) -> list[str]:
-    """What goes wrong if these faults come while a host does this."""
+    """Returns what goes wrong if these faults come while a host does this."""
     board.power_cycle()
     suite = FaultSuite(board, WORK, seed=1, plan=ScheduledPlan(schedule))
     for name in names:
@@ -204,7 +204,7 @@ def test_a_frame_within_a_payload(simulated: SimulatedBoard) -> None:
 
 
 def test_an_answer_within_an_answer(board: ModelBoard) -> None:
-    """What memory holds may look like the answer that a host waits for."""
+    """Memory may hold what looks like the answer that a host waits for."""
     device = LinkDevice(board.transport, configuration=HARDWARE, patience=board.patience)
     device.write(Space.ACTIVATIONS, 0, bytes(range(16)))
     for sequence in range(256):
@@ -242,7 +242,7 @@ def test_answers_to_a_host_before_are_no_answers(board: ModelBoard) -> None:
 
 
 def test_a_run_that_was_reset_is_no_result() -> None:
-    """Of a network in several runs: each is asked whether it came to its end."""
+    """A network has several runs: each is asked whether it came to its end."""
     hardware = HARDWARE_OF["streamed"]
     work, board = small_work(hardware=hardware), ModelBoard(hardware)
     run, resets = board.core.run, [True]

@@ -24,7 +24,7 @@ COUNT = 20
 
 
 class Outcome:
-    """What a command left behind."""
+    """Holds what a command left behind."""
 
     def __init__(self, status: int, out: str, err: str) -> None:
         self.status, self.out, self.err = status, out, err

@@ -8,14 +8,7 @@ from slipstick_sim.benches.registry import load
 from slipstick_sim.benches.runner import run_bench
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "bench_soc_axi",
-        "bench_soc_wishbone",
-        "bench_soc_stream",
-    ],
-)
+@pytest.mark.parametrize("name", ["bench_soc_axi", "bench_soc_wishbone", "bench_soc_stream"])
 @pytest.mark.thorough
 def test_digits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "support")

@@ -120,7 +120,7 @@ def _all_pairs() -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("power", [-9, -6, -3])
 def test_every_pair_of_codes_in_onnx_arithmetic(power: int) -> None:
-    """Where one rounding does not give every code, the host multiplies."""
+    """The host multiplies where one rounding does not give every code."""
     large = replace(WIDE, activation_bytes=1 << 18)
     where = set()
     for seed in range(12):

@@ -33,7 +33,7 @@ def library() -> Path:
 
 
 def answer(library: Path, bit_cycles: float) -> bytes:
-    """What comes back for IDENTIFY if the host's bits are so long."""
+    """Returns what comes back for IDENTIFY if the host's bits are so long."""
     with CompiledCore(library) as core:
         core.set_bit_cycles(bit_cycles)
         core.send(IDENTIFY, 100 * BYTE_CYCLES)
