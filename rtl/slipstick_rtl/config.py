@@ -24,6 +24,9 @@ PARAMETER_BITS = 72
 PARAMETER_QUEUE_RESERVE = 4
 """Words of parameters that may be read yet when it is noticed that their queue has no more room."""
 
+WRITE_ARGUMENTS = 4
+"""Bytes of a WRITE's payload before its data: space u8, address u24."""
+
 DEPTHWISE_KERNEL = 3
 DEPTHWISE_TAPS = DEPTHWISE_KERNEL**2
 """Rows of the array that hold the weights of a depthwise kernel."""
@@ -95,7 +98,7 @@ class Configuration:
     instruction_words : int
         Size of the instruction memory in 32-bit words, a power of two.
     payload_bytes : int
-        Longest payload of a link frame, a power of two.
+        Longest payload of a link frame, a power of two. It holds a weight word and its address.
     engine : str
         How instructions are executed: one of ``ENGINES``. "pipelined": both streams at once, every
         memory with its own ports. "compact", for chips whose large memories have one port: one
@@ -192,6 +195,12 @@ class Configuration:
                 raise ValueError(f"{name} must be a power of two, not {value}")
             if not low <= value <= high:
                 raise ValueError(f"{name} must be within {low}..{high}, not {value}")
+        least = self.weight_unit_bytes + WRITE_ARGUMENTS
+        if self.payload_bytes < least:
+            raise ValueError(
+                f"payload_bytes must be at least {least}, a weight word of"
+                f" {self.weight_unit_bytes} bytes and its address, not {self.payload_bytes}"
+            )
         self._check_parameters()
 
     def _check_parameters(self) -> None:

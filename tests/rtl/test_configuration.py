@@ -138,6 +138,11 @@ COMPACT: dict[str, Any] = {
             "products must be 0 with engine 'pipelined' and number_format 'lns1+3+4', not 1",
         ),
         (COMPACT | {"products": 1}, ValueError, "products must be 0 with engine 'compact'"),
+        (
+            {"payload_bytes": 64, "columns": 64},
+            ValueError,
+            "payload_bytes must be at least 68, a weight word of 64 bytes and its address, not 64",
+        ),
         ({"silicon": 2}, ValueError, "silicon must be 0 or 1, not 2"),
         ({"silicon": 1, "packed_rows": 1}, ValueError, "packed_rows must be 0 with silicon, not 1"),
         (

@@ -668,10 +668,7 @@ def test_the_golden_core_is_a_backend() -> None:
     assert answer == _response(Status.OK, bytes(4), 1)
 
 
-def test_a_frame_must_hold_a_unit_of_each_space() -> None:
-    small = Configuration(payload_bytes=64, rows=64, columns=64, lanes=64)
-    with pytest.raises(ValueError, match=r"payload_bytes must hold a unit of WEIGHTS \(64 bytes\)"):
-        Endpoint(small, Recorder())
+def test_what_is_too_short_is_refused() -> None:
     with pytest.raises(ValueError, match="an identity must be 12 bytes, not 3"):
         Identity.unpack(bytes(3))
     with pytest.raises(ValueError, match="a status response must be"):

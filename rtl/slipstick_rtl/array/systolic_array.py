@@ -11,7 +11,7 @@ from ..latencies import BLOCK_COLUMNS
 from ..numbers import packing
 from ..numbers.number_format import number_format
 from ..primitives.delay import delay
-from ..primitives.delay_memory import DelayRing, long_delay
+from ..primitives.delay_memory import LONGEST_RING, DelayRing, long_delay
 from ..primitives.fanout import copy_of
 from ..primitives.resting import resting, works_for
 from .depthwise_feed import DepthwiseFeed, feed_cycles, kernel_place, tap_rows
@@ -172,18 +172,26 @@ class SystolicArray(wiring.Component):
             flag = delay(m, flag, 1, f"pairs_{j}", reset_less=True)
             # the products of the activations that follow the swap come as late
             late = delay(m, apart, latency - 1, f"apart_late_{j}", reset_less=True)
-            ring = DelayRing(
-                shape=upper.shape(), cycles=row_delay(c, c.rows - 1) - row_delay(c, half - 1)
-            )
-            m.submodules[f"upper_{j}"] = resting(ring, works)
             passed = Signal.like(upper, name=f"passed_{j}")
             m.d.comb += [
-                ring.i.eq(upper),
-                self.even_sums[0][j].eq(ring.o),
+                self.even_sums[0][j].eq(self._wait_beside(m, upper, j, works)),
                 passed.eq(Mux(late, 0, upper)),
             ]
             parted.append(passed)
         return [parted]
+
+    def _wait_beside(self, m: Module, upper: Signal, column: int, works: Value | None) -> Signal:
+        """The upper half's sum as it was as many cycles ago as it takes to pass the lower half."""
+        c = self._configuration
+        cycles = row_delay(c, c.rows - 1) - row_delay(c, c.rows // 2 - 1)
+        count = -(-cycles // LONGEST_RING)
+        for n in range(count):
+            # of nearly equal lengths, as a ring has at least two places
+            ring = DelayRing(shape=upper.shape(), cycles=(cycles + n) // count)
+            m.submodules[f"upper_{column}" + (f"_{n}" if n else "")] = resting(ring, works)
+            m.d.comb += ring.i.eq(upper)
+            upper = ring.o
+        return upper
 
     def _pairs_work(self, m: Module) -> Value:
         """Is set from a swap with ``pairs`` on until all sums of its vectors have gone."""

@@ -13,7 +13,6 @@ from .protocol import DEFAULT_TIMEOUT_CYCLES
 from .request_queue import RequestQueue
 from .request_reader import RequestReader
 from .run_patience import RunPatience
-from .spaces import spaces_of, units_per_frame
 
 
 class Link(LinkInterface):
@@ -54,14 +53,12 @@ class Link(LinkInterface):
     Raises
     ------
     ValueError
-        If ``payload_bytes`` cannot hold one unit of each space, or ``timeout_cycles`` is below 1.
+        If ``timeout_cycles`` is below 1.
     """
 
     def __init__(
         self, *, configuration: Configuration, timeout_cycles: int = DEFAULT_TIMEOUT_CYCLES
     ) -> None:
-        for space in spaces_of(configuration):
-            units_per_frame(configuration, space)
         self._configuration = configuration
         self._patience = RunPatience(timeout_cycles=timeout_cycles)
         self._receiver = FrameReceiver(

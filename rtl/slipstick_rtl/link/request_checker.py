@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from ..config import Configuration
+from ..config import WRITE_ARGUMENTS, Configuration
 from ..isa import STREAMS
 from .layouts import (
     Arguments,
@@ -17,7 +17,7 @@ from .layouts import (
     SpaceArguments,
 )
 from .protocol import REGION_BYTES, REGIONS, Command, Space, Status
-from .spaces import WRITE_ARGUMENTS, spaces_of, unit_count
+from .spaces import spaces_of, unit_count
 from .unit_counter import UnitCounter
 
 REGION_ARGUMENTS = RegionArgument.size // 8

@@ -1,12 +1,8 @@
 """Sizes of the memories that the link reaches. Needs neither Amaranth nor NumPy."""
 
-from ..config import Configuration
+from ..config import WRITE_ARGUMENTS, Configuration
 from ..dma.transfer import TRANSFER_BYTES
 from .protocol import Space
-
-WRITE_ARGUMENTS = 4
-"""Bytes of a WRITE's payload before its data: space u8, address u24."""
-
 
 _INNER_BITS = 2
 
@@ -46,18 +42,5 @@ def unit_count(configuration: Configuration, space: Space) -> int:
 
 
 def units_per_frame(configuration: Configuration, space: Space) -> int:
-    """Units that the longest WRITE of the space carries.
-
-    Raises
-    ------
-    ValueError
-        If not even one fits: such a memory cannot be written.
-    """
-    unit = unit_bytes(configuration, space)
-    units = (configuration.payload_bytes - WRITE_ARGUMENTS) // unit
-    if units == 0:
-        raise ValueError(
-            f"payload_bytes must hold a unit of {space.name} ({unit} bytes) and its address"
-            f" ({WRITE_ARGUMENTS} bytes), not {configuration.payload_bytes} bytes"
-        )
-    return units
+    """Units that the longest WRITE of the space carries, one at least."""
+    return (configuration.payload_bytes - WRITE_ARGUMENTS) // unit_bytes(configuration, space)

@@ -37,6 +37,8 @@ BENCH = Bench(
         {"rows": 8, "columns": 4, "multiplier": "lut", "weight_rows": 2, "packed_rows": 3}
         | {DEVICE: ECP5},
         {"pixels": 2, "rows": 4, "columns": 4, "number_format": "lns1+3+2", DEVICE: ECP5},
+        # as many rows as there can be: a sum waits in two rings beside the lower half
+        {"rows": 64, "columns": 4, "weight_rows": 8, DEVICE: ECP5},
         {"rows": 8, "columns": 8, "weight_rows": 2, "silicon": 1},
     ),
     thorough=(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import ge
 from typing import Protocol
 
-from slipstick_rtl.config import Configuration
+from slipstick_rtl.config import WRITE_ARGUMENTS, Configuration
 from slipstick_rtl.isa import STREAMS
 from slipstick_rtl.link.identity import Identity
 from slipstick_rtl.link.protocol import (
@@ -34,13 +34,7 @@ from slipstick_rtl.link.protocol import (
     encode,
     pack_status,
 )
-from slipstick_rtl.link.spaces import (
-    WRITE_ARGUMENTS,
-    spaces_of,
-    unit_bytes,
-    unit_count,
-    units_per_frame,
-)
+from slipstick_rtl.link.spaces import spaces_of, unit_bytes, unit_count
 
 _READ = struct.Struct("<BHBH")
 _RUN = struct.Struct(f"<B{len(STREAMS)}H")
@@ -120,16 +114,9 @@ class Endpoint:
     ----------
     configuration : Configuration
     backend : Backend
-
-    Raises
-    ------
-    ValueError
-        If ``payload_bytes`` cannot hold one unit of each space.
     """
 
     def __init__(self, configuration: Configuration, backend: Backend) -> None:
-        for space in spaces_of(configuration):
-            units_per_frame(configuration, space)
         self._configuration = configuration
         self._backend = backend
         self._received = bytearray()

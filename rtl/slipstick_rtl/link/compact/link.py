@@ -6,7 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import connect, flipped
 from amaranth.utils import ceil_log2
 
-from ...config import Configuration
+from ...config import WRITE_ARGUMENTS, Configuration
 from ..interfaces import LinkInterface
 from ..layouts import Arguments, OpenArguments, RegionArgument, RunArguments
 from ..protocol import (
@@ -24,7 +24,7 @@ from ..protocol import (
     Status,
 )
 from ..response_sender import IDENTITY_BYTES
-from ..spaces import WRITE_ARGUMENTS, spaces_of, unit_bytes, units_per_frame
+from ..spaces import spaces_of, unit_bytes
 from .answer import CompactAnswer
 from .frames import CompactSteps
 from .rules import CompactRules, exceeds
@@ -55,14 +55,12 @@ class CompactLink(LinkInterface):
     Raises
     ------
     ValueError
-        If ``payload_bytes`` cannot hold one unit of each space, or ``timeout_cycles`` is below 1.
+        If ``timeout_cycles`` is below 1.
     """
 
     def __init__(self, *, configuration: Configuration, timeout_cycles: int) -> None:
         if timeout_cycles < 1:
             raise ValueError(f"timeout_cycles must be at least 1, not {timeout_cycles}")
-        for space in spaces_of(configuration):
-            units_per_frame(configuration, space)
         self._configuration = configuration
         self._timeout_cycles = timeout_cycles
         self._payload_bits = configuration.payload_bytes.bit_length()

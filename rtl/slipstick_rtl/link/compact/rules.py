@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from ...config import Configuration
+from ...config import WRITE_ARGUMENTS, Configuration
 from ...isa import STREAMS
 from ..layouts import (
     Arguments,
@@ -16,7 +16,7 @@ from ..layouts import (
     SpaceArguments,
 )
 from ..protocol import REGION_BYTES, REGIONS, UNORDERED, Command, Space, Status
-from ..spaces import WRITE_ARGUMENTS, spaces_of, unit_count
+from ..spaces import spaces_of, unit_count
 from .walker import address_bits
 
 _REGION = RegionArgument.size // 8

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from slipstick_rtl.config import Configuration
+from slipstick_rtl.config import WRITE_ARGUMENTS, Configuration
 from slipstick_rtl.link.protocol import (
     CRC_BYTES,
     HEADER_BYTES,
@@ -15,7 +15,6 @@ from slipstick_rtl.link.protocol import (
     encode,
     unpack_status,
 )
-from slipstick_rtl.link.spaces import WRITE_ARGUMENTS
 
 from ...golden.core import GoldenCore
 from ...golden.link import Endpoint
