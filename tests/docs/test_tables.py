@@ -42,6 +42,7 @@ NAMES = {
     "ULX3S 45F, SDRAM": "ulx3s-45f-sdram",
     "ULX3S 85F, SDRAM": "ulx3s-85f-sdram",
     "ECPIX-5 85F, DDR3": "ecpix5-85f-ddr3",
+    "ECPIX-5 85F, DDR3, training": "ecpix5-85f-training-ddr3",
     "ECPIX-5 85F, Ethernet": "ecpix5-85f-ethernet",
     "ECPIX-5 45F, Ethernet": "ecpix5-45f-ethernet",
     "ULX3S 85F, Ethernet": "ulx3s-85f-ethernet",
