@@ -20,6 +20,9 @@ LARGEST_OPERAND_BITS = 8
 GUARD_BITS = 3
 """Binary places that a requantiser's logarithm has below the format's."""
 
+_FLOAT64_MANTISSA, _FLOAT64_BIAS = 52, 1023
+"""Bits of a float64's mantissa, and what its exponent's field has more than the exponent."""
+
 
 @dataclass(frozen=True)
 class ArrayArithmetic(Antilogarithms):
@@ -122,16 +125,12 @@ class ArrayArithmetic(Antilogarithms):
             0 where the sum is 0 or the code would be below 1; magnitudes above ``largest_code``
             become that. Within 0.6 ulp of the exact logarithm otherwise.
         """
-        total = np.add(value, bias, dtype=np.int32, casting="unsafe").astype(np.int64)
-        magnitude = np.abs(total)
-        place = np.frexp(magnitude.astype(np.float64))[1] - 1
+        total = np.add(value, bias, dtype=np.int32, casting="unsafe")
         bits = self.mantissa_bits
-        leading = np.where(
-            place >= bits,
-            magnitude >> np.maximum(place - bits, 0),
-            magnitude << np.clip(bits - place, 0, bits + 1),
-        )
-        log = (place << self.log_places) + self.log[leading & (1 << bits) - 1]
+        # a float64 has every sum exactly: its exponent, and the bits below the leading one
+        found = np.abs(total.astype(np.float64)).view(np.int64) >> (_FLOAT64_MANTISSA - bits)
+        place = (found >> bits) - _FLOAT64_BIAS
+        log = (place << self.log_places) + self.log[found & (1 << bits) - 1]
         code = (log + np.asarray(offset, np.int64) + (1 << GUARD_BITS - 1)) >> GUARD_BITS
         code = np.where(total == 0, 0, np.clip(code, 0, self.lns.largest_code))
         return (code * np.sign(total)).astype(np.int32)
