@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from slipstick_rtl.numbers.lns.formats import Lns
 from slipstick_rtl.numbers.lns.unit.conversions import from_float, to_float
 from slipstick_sim.golden.training import logarithmic_depthwise as depthwise
+from slipstick_sim.golden.training.compiled import add_table_products
 from slipstick_sim.golden.training.geometry import Window
 from slipstick_sim.golden.training.logarithmic import (
     MASTER_PLACES,
@@ -28,6 +29,21 @@ def codes(generator: np.random.Generator, *shape: int) -> np.ndarray:
     found = generator.integers(-127, 128, shape)
     corners = generator.choice([-127, 0, 1, 127], shape)
     return np.where(generator.random(shape) < 0.3, corners, found).astype(np.int8)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3, 4, 7, 1023, 1024, 1026, 2051])
+def test_products_from_a_table_are_added(lanes: int) -> None:
+    """Lanes go by four, and by 1,024 before 32 bits could wrap; large products are among them."""
+    generator = np.random.default_rng(lanes)
+    table = generator.integers(-(1 << 20), 1 << 20, (256, 256), np.int32)
+    table[255], table[0] = (1 << 21) - 1, 0
+    by_lane = generator.integers(0, 256, (lanes, 5), np.uint8)
+    weights = generator.choice(np.array([0, 7, 255], np.uint8), (lanes, 3), p=[0.1, 0.1, 0.8])
+    total = generator.integers(-9, 10, (3, 5))
+    products = table[weights.T[:, :, None], by_lane[None]].astype(np.int64)
+    wanted = total + products.sum(axis=1)
+    add_table_products(by_lane, weights, table, total)
+    assert np.array_equal(total, wanted)
 
 
 def meetings(window: Window) -> Iterator[tuple[int, int, int, int, int, int]]:

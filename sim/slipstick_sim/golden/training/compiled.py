@@ -104,7 +104,7 @@ def extremes(sums: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def add_table_products(by_lane: Any, weights: Any, products: Any, total: Any) -> None:
-    """Adds products of bytes from a table; pixels are innermost: a row of the table stays near.
+    """Adds products of bytes from a table; pixels are innermost: rows of the table stay near.
 
     Parameters
     ----------
@@ -113,17 +113,26 @@ def add_table_products(by_lane: Any, weights: Any, products: Any, total: Any) ->
     products : array of int32, (256, 256)
     total : array of int64, (columns, pixels)
     """
-    partial = np.zeros(total.shape[1], np.int32)
+    lanes, partial = by_lane.shape[0], np.zeros(total.shape[1], np.int32)
     for column in range(weights.shape[1]):
         sums = total[column]
-        for first in range(0, by_lane.shape[0], 1024):
+        for first in range(0, lanes, 1024):
             # so many products of 20 bits and a sign are below 2^31
             partial[:] = 0
-            for lane in range(first, min(first + 1024, by_lane.shape[0])):
-                weight = weights[lane, column]
-                if weight:
-                    row, bytes_of_lane = products[weight], by_lane[lane]
-                    for pixel in range(partial.size):
-                        partial[pixel] += row[bytes_of_lane[pixel]]
+            end = min(first + 1024, lanes)
+            # four lanes at once: a sum is read and written a quarter as often
+            whole = end - (end - first) % 4
+            for a in range(first, whole, 4):
+                b, c, d = a + 1, a + 2, a + 3
+                of_a, of_b = products[weights[a, column]], products[weights[b, column]]
+                of_c, of_d = products[weights[c, column]], products[weights[d, column]]
+                in_a, in_b, in_c, in_d = by_lane[a], by_lane[b], by_lane[c], by_lane[d]
+                for pixel in range(partial.size):
+                    two = of_a[in_a[pixel]] + of_b[in_b[pixel]]
+                    partial[pixel] += two + (of_c[in_c[pixel]] + of_d[in_d[pixel]])
+            for lane in range(whole, end):
+                row, bytes_of_lane = products[weights[lane, column]], by_lane[lane]
+                for pixel in range(partial.size):
+                    partial[pixel] += row[bytes_of_lane[pixel]]
             for pixel in range(partial.size):
                 sums[pixel] += partial[pixel]
