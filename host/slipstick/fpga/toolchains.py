@@ -143,6 +143,12 @@ def _common(asked_mhz: float, seed: int, folder: str) -> list[str]:
     ]
 
 
+_LIMITED_LUTS = 30_000
+"""Look-up tables of a chip from which on nextpnr must not limit its attempts to place a cell. The
+limit is the square of the number of cells, which overflows above 46,340, so good placements fail.
+Without it, a cell that finds no place is tried for ever: it happened on a full 25F."""
+
+
 class Ecp5(Toolchain):
     """Lattice ECP5 through Project Trellis."""
 
@@ -210,9 +216,7 @@ class Ecp5(Toolchain):
             f"{folder}/{self.placed}",
             "--placer-heap-beta",
             self.density,
-            # nextpnr's limit is the square of the number of cells, which overflows above 46,340
-            "--placer-heap-cell-placement-timeout",
-            "0",
+            *(() if part.luts < _LIMITED_LUTS else ("--placer-heap-cell-placement-timeout", "0")),
             "--router",
             self.router,
             *_common(asked_mhz, seed, folder),

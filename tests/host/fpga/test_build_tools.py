@@ -82,3 +82,7 @@ def test_place_and_route_knows_every_option(family: str) -> None:
     for part in parts:
         given = toolchain.placing(part, asked_mhz=100, seed=1, folder="f")
         assert {word for word in given if word.startswith("--")} <= options
+        if family == "ECP5":
+            # registers and look-up tables together: the square of more than 46,340 has no 31 bits
+            unlimited = "--placer-heap-cell-placement-timeout" in given
+            assert unlimited == (part.luts > 25_000)
