@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from ..fpga.ecp5.cores import SMALL
+from ..fpga.ecp5.cores import SMALL, SMALL_WITH_DRAM
 from ..fpga.parts import ECP5_25F, Part
 from ..toplevel.board import Board, Light, Programmer, Variant, WirePins, clocked
 
@@ -20,7 +20,7 @@ _SDRAM = Variant(
     suffix="sdram",
     description="iCESugar-Pro with the 25F and its SDRAM",
     # LiteDRAM's controller is the slower part
-    configuration=replace(_CORE, dram=_CHIP, clock_hz=97_500_000),
+    configuration=replace(clocked(SMALL_WITH_DRAM, 97_500_000), dram=_CHIP),
 )
 
 ICESUGAR_PRO = Board(

@@ -5,7 +5,15 @@ from dataclasses import replace
 from typing import Any
 
 from ..config import Configuration
-from ..fpga.ecp5.cores import LARGE, LARGE_LNS, MEDIUM, MEDIUM_WITH_PRODUCTS, SMALL, TINY
+from ..fpga.ecp5.cores import (
+    LARGE,
+    LARGE_LNS,
+    MEDIUM,
+    MEDIUM_WITH_PRODUCTS,
+    SMALL,
+    SMALL_WITH_DRAM,
+    TINY,
+)
 from ..fpga.parts import ECP5_12F, ECP5_12F_DIE, ECP5_25F, ECP5_45F, ECP5_85F, Part
 from ..toplevel.board import Board, Light, Programmer, Variant, WirePins, clocked
 
@@ -121,7 +129,7 @@ BOARDS = (
             " SDRAM it takes 4 % more LUTs than that."
         ),
     ),
-    _board("25F", ECP5_25F, SMALL, variants=(_sdram("25F", SMALL),)),
+    _board("25F", ECP5_25F, SMALL, variants=(_sdram("25F", SMALL_WITH_DRAM),)),
     _board("45F", ECP5_45F, MEDIUM, variants=(_sdram("45F", MEDIUM_WITH_PRODUCTS),)),
     _board(
         "85F",
