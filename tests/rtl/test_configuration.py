@@ -143,6 +143,11 @@ COMPACT: dict[str, Any] = {
             ValueError,
             "payload_bytes must be at least 68, a weight word of 64 bytes and its address, not 64",
         ),
+        (
+            {"payload_bytes": 128, "weight_rows": 8, "rows": 32, "ninth_bits": 1},
+            ValueError,
+            "payload_bytes must be at least 148, a weight word of 144 bytes and its address, not",
+        ),
         ({"silicon": 2}, ValueError, "silicon must be 0 or 1, not 2"),
         ({"silicon": 1, "packed_rows": 1}, ValueError, "packed_rows must be 0 with silicon, not 1"),
         (

@@ -7,15 +7,6 @@ from slipstick_rtl.link.link import Link
 from slipstick_rtl.link.payload_ring import PayloadRing
 
 
-def test_a_link_must_carry_a_unit_of_each_space() -> None:
-    configuration = Configuration(payload_bytes=64, weight_rows=4)
-    with pytest.raises(ValueError, match=r"hold a unit of WEIGHTS \(64 bytes\).*not 64 bytes"):
-        Link(configuration=configuration)
-    ninth = Configuration(payload_bytes=128, weight_rows=8, rows=32, ninth_bits=1)
-    with pytest.raises(ValueError, match=r"hold a unit of WEIGHTS \(144 bytes\).*not 128 bytes"):
-        Link(configuration=ninth)
-
-
 @pytest.mark.parametrize("cycles", [0, -5])
 def test_a_timeout_must_be_a_cycle_at_least(cycles: int) -> None:
     with pytest.raises(ValueError, match=f"timeout_cycles must be at least 1, not {cycles}"):
