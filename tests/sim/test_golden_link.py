@@ -119,7 +119,7 @@ class Device:
         return self.endpoint.next_sequence
 
     def ask(self, command: int, payload: bytes = b"", number: int | None = None) -> bytes:
-        """What comes back, as bytes."""
+        """Sends a request; returns the bytes of the answer."""
         sequence = self.next if number is None else number % SEQUENCE_NUMBERS
         return self.endpoint.feed(encode(REQUEST_START, command, sequence, payload))
 

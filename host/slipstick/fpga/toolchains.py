@@ -145,8 +145,9 @@ def _common(asked_mhz: float, seed: int, folder: str) -> list[str]:
 
 _LIMITED_LUTS = 30_000
 """Look-up tables of a chip from which on nextpnr must not limit its attempts to place a cell. The
-limit is the square of the number of cells, which overflows above 46,340, so good placements fail.
-Without it, a cell that finds no place is tried for ever: it happened on a full 25F."""
+limit is an eighth of the square of the number of cells. The square overflows above 46,340 cells, so
+good placements fail. Below, the limit ends a placement that would go on for ever, but late: a full
+25F has 210 million attempts per cell, which are hours."""
 
 
 class Ecp5(Toolchain):
