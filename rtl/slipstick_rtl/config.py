@@ -402,6 +402,19 @@ class Configuration:
         )
 
     @property
+    def rows_together(self) -> int:
+        """Rows of the array that share each register of sums: 2 for standard cells, whose clock is
+        slower than an element. They are of neighbouring chains, so that their weights come
+        together, and of the same half where halves can work on vectors of their own."""
+        chains = 4 if self.takes_pairs else 2
+        joined = self.silicon and not self.takes_depthwise and self.weight_rows % chains == 0
+        return 2 if joined else 1
+
+    def chain_start(self, chain: int) -> int:
+        """Returns the rows' cycles that go by in the array above the chain's first row."""
+        return chain // self.rows_together * self.tile_words
+
+    @property
     def windows(self) -> int:
         """Windows of the input that are read in a cycle: one a pixel, or two with ``pairs``."""
         return 2 if self.takes_pairs else self.pixels

@@ -69,10 +69,11 @@ TABLE_ENTRY_BYTES = 4
 def weight_skew(configuration: Configuration, chain: int, column: int) -> int:
     """Returns the cycles by which a byte of weights comes later than that of chain 0, column 0.
 
-    The array wants each chain R / W cycles after the one above it and each column a cycle after its
-    neighbour. Delaying read addresses costs less than delaying words; a block RAM has four columns.
+    The array wants each chain R / W cycles after the one above it, or with it where two rows share
+    their sums, and each column a cycle after its neighbour. Delaying read addresses costs less than
+    delaying words; a block RAM has four columns.
     """
-    return chain * configuration.tile_words + column // BLOCK_COLUMNS * BLOCK_COLUMNS
+    return configuration.chain_start(chain) + column // BLOCK_COLUMNS * BLOCK_COLUMNS
 
 
 def result_table_latency(configuration: Configuration) -> int:

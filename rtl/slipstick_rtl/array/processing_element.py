@@ -12,7 +12,7 @@ from ..primitives.fanout import copy_of
 
 def element_latency(number_format: NumberFormat) -> int:
     """Cycles from an activation to the sum that holds its product."""
-    return number_format.multiplier_latency + 1
+    return number_format.multiplier_latency + number_format.pair_cycles + 1
 
 
 class ProcessingElement(wiring.Component):

@@ -37,10 +37,12 @@ def row_delay(configuration: Configuration, row: int) -> int:
     """Cycles by which a row's activations are later than the array's."""
     c = configuration
     element_format = number_format(c)
+    chain, index = divmod(row, c.tile_words)
+    place = c.chain_start(chain) + index
     if not 0 < c.packed_rows <= row:
-        return row + element_format.encode_cycles
+        return place + element_format.encode_cycles
     latency = element_latency(element_format)
-    return row + UNPACK_CYCLES + PAIR_LATENCY - latency
+    return place + UNPACK_CYCLES + PAIR_LATENCY - latency
 
 
 def array_latency(configuration: Configuration) -> int:
@@ -62,7 +64,8 @@ def segments(configuration: Configuration, element_format: NumberFormat) -> list
             if first == end:
                 continue
             packed = first < c.packed_rows
-            late = row_delay(c, first) - first
+            above = c.chain_start(chain)
+            late = row_delay(c, first) - (above + first - start)
             late += 0 if packed else element_format.swap_cycles
             found.append(
                 Segment(
@@ -70,7 +73,7 @@ def segments(configuration: Configuration, element_format: NumberFormat) -> list
                     first=first,
                     end=end,
                     packed=packed,
-                    late=late + start,
+                    late=late + above,
                     late_in_chain=late,
                 )
             )

@@ -17,6 +17,7 @@ from ..primitives.resting import resting, works_for
 from .depthwise_feed import DepthwiseFeed, feed_cycles, kernel_place, tap_rows
 from .packed_pair import HOP_CYCLES, PackedPair, Unpacker
 from .processing_element import ProcessingElement, element_latency
+from .row_pair import PairRow, RowPair
 from .segments import Segment, array_latency, row_delay, segments
 from .skew import Skewed, skew
 
@@ -110,14 +111,8 @@ class SystolicArray(wiring.Component):
             [PackedPair(pixels=c.pixels, rows_above=i) for _ in range(c.columns // 2)]
             for i in range(c.packed_rows)
         ]
-        elements = [
-            [
-                ProcessingElement(number_format=self._format, pixels=c.pixels, rows_above=i)
-                for _ in range(c.columns)
-            ]
-            for i in range(c.packed_rows, c.rows)
-        ]
-        rows = [*pairs, *elements]
+        stages = self._stages()
+        rows = [*pairs, *self._rows(stages)]
         wanted = [{row_delay(c, i)} | feed_cycles(c, i) for i in range(c.rows)]
         skewed = [
             skew(
@@ -138,16 +133,50 @@ class SystolicArray(wiring.Component):
             works = works_for(m, self.shift, c.columns + c.rows, "bytes_work")
             m.submodules.bytes = resting(bytes_way, works)
         sums = self._sum_pairs(m, pairs)
-        for i, row in enumerate(elements, c.packed_rows):
+        for i, stage in zip(self._first_rows(), stages, strict=True):
             if c.takes_pairs and i == c.rows // 2:
-                sums = self._part(m, sums, row)
-            for j, element in enumerate(row):
+                sums = self._part(m, sums, stage)
+            for j, element in enumerate(stage):
                 if sums:
                     m.d.comb += [element.partial_sums[p].eq(sums[p][j]) for p in range(c.pixels)]
-            sums = [[element.partial_sums_out[p] for element in row] for p in range(c.pixels)]
+            sums = [[element.partial_sums_out[p] for element in stage] for p in range(c.pixels)]
         for p in range(c.pixels):
             m.d.comb += [self.partial_sums[p][j].eq(sums[p][j]) for j in range(c.columns)]
         return m
+
+    def _first_rows(self) -> list[int]:
+        """The rows, or first of two rows, whose elements are stages of their columns' sums."""
+        c = self._configuration
+        return [
+            row
+            for row in range(c.packed_rows, c.rows)
+            if row // c.tile_words % c.rows_together == 0
+        ]
+
+    def _stages(self) -> list[list[ProcessingElement]] | list[list[RowPair]]:
+        """What follows the packed rows: from the top, each with a register of sums per column."""
+        c = self._configuration
+        kind = ProcessingElement if c.rows_together == 1 else RowPair
+        stages = []
+        for place in range(len(self._first_rows())):
+            above = c.packed_rows + place * c.rows_together
+            stage = [
+                kind(number_format=self._format, pixels=c.pixels, rows_above=above)
+                for _ in range(c.columns)
+            ]
+            stages.append(stage)
+        return stages
+
+    def _rows(self, stages: list[list[Any]]) -> list[list[Any]]:
+        """The rows of the stages, in their order: rows of a pair are those of two chains."""
+        c = self._configuration
+        if c.rows_together == 1:
+            return stages
+        rows: dict[int, list[Any]] = {}
+        for first, stage in zip(self._first_rows(), stages, strict=True):
+            for index in range(c.rows_together):
+                rows[first + index * c.tile_words] = [pair.row(index) for pair in stage]
+        return [rows[row] for row in sorted(rows)]
 
     def _count_words(self, m: Module) -> Signal:
         """Counts a tile's words: returns the index of the one that comes."""
@@ -237,12 +266,14 @@ class SystolicArray(wiring.Component):
         """The swap through every row, from left to right, and activations but those of taps."""
         c = self._configuration
         taps = tap_rows(c)
-        swap = self.swap
+        swap, swapped = self.swap, 0
+        begun = {*range(c.packed_rows), *self._first_rows()}
         for i, row in enumerate(rows):
             packed = i < c.packed_rows
-            late = row_delay(c, i) - (row_delay(c, i - 1) if i else 0)
-            swap = delay(m, swap, late, f"swap_{i}", reset_less=True)
-            m.d.comb += row[0].swap.eq(swap)
+            if i in begun:
+                swap = delay(m, swap, row_delay(c, i) - swapped, f"swap_{i}", reset_less=True)
+                swapped = row_delay(c, i)
+                m.d.comb += row[0].swap.eq(swap)
             for p in range(0 if i in taps else c.pixels):
                 value = skewed[p][i][row_delay(c, i)].as_signed()
                 if packed:
@@ -253,10 +284,13 @@ class SystolicArray(wiring.Component):
                 else:
                     m.d.comb += row[0].activations[p].eq(value)
             for place, element in enumerate(row):
-                m.submodules[f"{'pair' if packed else 'element'}_{i}_{place}"] = element
+                if i in begun:
+                    name = f"{'pair' if packed else 'element'}_{i}_{place}"
+                    m.submodules[name] = element.pair if isinstance(element, PairRow) else element
                 if place:
                     left = row[place - 1]
-                    m.d.comb += element.swap.eq(left.swap_out)
+                    if i in begun:
+                        m.d.comb += element.swap.eq(left.swap_out)
                     if i not in taps:
                         m.d.comb += element.activations.eq(left.activations_out)
 

@@ -148,7 +148,14 @@ class CellMultiplier(Int8Multiplier):
         for p in range(self._pixels):
             # synthesis merges it with the element's own, on its way to the right
             operand = delay(m, self.activations[p], 1, f"operand_{p}", reset_less=True)
-            product = Signal(PRODUCT, name=f"product_{p}", reset_less=True)
-            m.d.sync += product.eq(operand * active)
-            m.d.comb += self.products[p].eq(product)
+            product = Signal(PRODUCT, name=f"product_{p}")
+            m.d.comb += product.eq(operand * active)
+            late = delay(m, product, self.latency - 1, f"product_{p}", reset_less=True)
+            m.d.comb += self.products[p].eq(late)
         return m
+
+
+class PairedCellMultiplier(CellMultiplier):
+    """P products in standard cells, without a register behind: it is that of two products' sum."""
+
+    latency = 1

@@ -12,12 +12,14 @@ from .element_multipliers import (
     CellMultiplier,
     DigitMultiplier,
     Int8Multiplier,
+    PairedCellMultiplier,
 )
 
 _BACK_ENDS: dict[str, type[Int8Multiplier]] = {
     "plain": BlockMultiplier,
     "lut": DigitMultiplier,
     "cells": CellMultiplier,
+    "paired_cells": PairedCellMultiplier,
 }
 
 
@@ -31,7 +33,8 @@ class Int8:
     multiplier : str
         "plain": ``*``, in DSP blocks if there are any. "lut": digits of base four, for chips whose
         DSP blocks are needed elsewhere; :mod:`.radix4`. "cells": ``*`` with the registers that
-        standard cells want.
+        standard cells want. "paired_cells": the same where two elements' products are added, and
+        that sum has a register.
     """
 
     operand = activation = OPERAND
@@ -49,6 +52,11 @@ class Int8:
     def multiplier_latency(self) -> int:
         """Cycles from activations to an element's products."""
         return self._kind.latency
+
+    @property
+    def pair_cycles(self) -> int:
+        """Cycles for the sum of two elements' products before it joins the column's."""
+        return int(self._kind is PairedCellMultiplier)
 
     @property
     def stored_weight(self) -> Shape:

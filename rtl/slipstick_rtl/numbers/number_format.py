@@ -71,6 +71,12 @@ class NumberFormat(Protocol):
         ...
 
     @property
+    def pair_cycles(self) -> int:
+        """Cycles for the sum of two elements' products before it joins the column's; 0 as well if
+        each element has sums of its own."""
+        ...
+
+    @property
     def swap_cycles(self) -> int:
         """Cycles by which a captured weight is taken later than the swap says."""
         ...
@@ -103,12 +109,16 @@ def number_format(configuration: Configuration) -> NumberFormat:
 
 def _lns_format(configuration: Configuration) -> NumberFormat:
     assert configuration.logarithmic is not None
-    return LogFormat(configuration.logarithmic)
+    return LogFormat(configuration.logarithmic, paired=configuration.rows_together > 1)
+
+
+def _int8(configuration: Configuration) -> NumberFormat:
+    if configuration.rows_together > 1:
+        return Int8(multiplier="paired_cells")
+    return Int8(multiplier="cells" if configuration.silicon else configuration.multiplier)
 
 
 _FORMATS: dict[str, Callable[[Configuration], NumberFormat]] = {
-    INT8_FAMILY: lambda configuration: Int8(
-        multiplier="cells" if configuration.silicon else configuration.multiplier
-    ),
+    INT8_FAMILY: _int8,
     LNS_FAMILY: _lns_format,
 }

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import Configuration
 from ..isa import FACTOR_BITS
-from ..primitives.delay import delay
+from ..primitives.stages import Stages, busy_member
 from .multiplier import VALUE_BITS
 from .requantization import instruction_fields, parameter_fields, requantizer
 from .requantizer import Requantizer
@@ -90,6 +90,8 @@ class PostLane(wiring.Component):
         With ``training``: ``noting_delay`` cycles after the result's last tap.
     notes : Out(31)
         With ``training``: from the cycle after it on.
+    busy : In(latency)
+        With ``silicon``: a ``busy_member``.
     """
 
     control: data.View
@@ -99,6 +101,7 @@ class PostLane(wiring.Component):
     bias: Signal
     result: Signal
     notes: Signal
+    busy: Signal
 
     accumulator_delay = Table.latency
     combine_delay = accumulator_delay + 1
@@ -130,12 +133,15 @@ class PostLane(wiring.Component):
                 **{name: In(field.shape) for name, field in fields.items()},
                 "result": Out(signed(8)),
                 **notes,
+                **busy_member(self.latency, silicon=configuration.silicon),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        self._stages = stages = Stages.of(self, silicon=self._configuration.silicon)
         m.submodules.requantizer = lane_requantizer = requantizer(self._configuration)
+        stages.lead(m, lane_requantizer, self.value_delay)
         control = self.control
         # a tap that is subtracted comes inverted; one LUT a bit chooses among the three sources
         tap = Signal(signed(VALUE_BITS), reset_less=True)
@@ -143,7 +149,8 @@ class PostLane(wiring.Component):
         taken = looked_up ^ self._spread_byte(m) ^ self.accumulator
         if self._configuration.products:
             taken ^= self._multiply(m)
-        m.d.sync += tap.eq(taken)
+        with stages.at(m, self.accumulator_delay):
+            m.d.sync += tap.eq(taken)
         m.d.comb += [
             lane_requantizer.value.eq(self._combine(m, tap)),
             *(
@@ -178,9 +185,9 @@ class PostLane(wiring.Component):
         }
         stored: dict[str, Value] = {}
         for name, part in parts.items():
-            spread = delay(m, part, 1, name, reset_less=True)
+            spread = self._stages.delay(m, part, 0, 1, name)
             gated = Mux(control.absent, 0, spread) ^ control.inverted.replicate(len(spread))
-            stored[name] = delay(m, gated, 1, f"{name}_tap", reset_less=True)
+            stored[name] = self._stages.delay(m, gated, 1, 1, f"{name}_tap")
         low, middle, high, sign = stored.values()
         return Cat(low, middle.replicate(between), high, sign.replicate(above))
 

@@ -1,6 +1,6 @@
 """The post engine's datapath: L lanes, their tables and parameters, and what each does when."""
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -8,7 +8,6 @@ from ..config import Configuration
 from ..latencies import BLOCK_COLUMNS, RESULT_TABLE_LATENCY
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of, copy_of
-from ..primitives.resting import resting, works_for
 from .distances import BIAS_DISTANCE
 from .lane import PostLane, control_delays
 from .multiplier import VALUE_BITS
@@ -38,9 +37,6 @@ TAP = data.StructLayout(
 """A step of the loop nest, as the lanes see it."""
 
 _QUARTERS = 4
-
-_LANE_CYCLES = PostLane.latency + 5
-"""In which a lane works after a tap, a few to spare: one that shares its table is a cycle late."""
 
 
 class PostLanes(wiring.Component):
@@ -140,14 +136,12 @@ class PostLanes(wiring.Component):
         self._platform = platform
         c = self._configuration
         lanes = [PostLane(configuration=c) for _ in range(c.lanes)]
-        works = None
-        if c.silicon:
-            tap = self.tap
-            begins = tap.valid | tap.noting | tap.forgetting | tap.notes
-            works = works_for(m, begins, _LANE_CYCLES, "lanes_work")
+        busy = self._busy(m)
         for index, lane in enumerate(lanes):
-            m.submodules[f"lane_{index}"] = resting(lane, works)
+            m.submodules[f"lane_{index}"] = lane
             late = self._is_late(index)
+            if c.silicon:
+                m.d.comb += lane.busy.eq(busy[late : late + PostLane.latency])
             byte = delay(m, self.bytes[index], late, f"late_byte_{index}", reset_less=True)
             early = int(bool(self._configuration.halved_tables)) - late
             m.d.comb += lane.byte.eq(byte)
@@ -162,6 +156,15 @@ class PostLanes(wiring.Component):
         if c.training:
             self._take_notes(m, lanes)
         return m
+
+    def _busy(self, m: Module) -> Value:
+        """In silicon: bit k is 1 if there was a tap, or what counts as one, k + 1 cycles ago."""
+        if not self._configuration.silicon:
+            return Const(0, 0)
+        tap, busy = self.tap, Signal(PostLane.latency + 1)
+        begins = tap.valid | tap.noting | tap.forgetting | tap.notes
+        m.d.sync += busy.eq(Cat(begins, busy[:-1]))
+        return busy
 
     def _is_late(self, index: int) -> int:
         """1 for a lane that works a cycle behind."""

@@ -10,8 +10,8 @@ from amaranth.lib.wiring import In, Out
 from ..isa import OFFSET_BITS
 from ..numbers.lns.array_arithmetic import GUARD_BITS, ArrayArithmetic
 from ..primitives.constant_table import look_up
-from ..primitives.delay import delay
 from ..primitives.delay_memory import long_delay
+from ..primitives.stages import Stages, busy_member
 from .fields import InstructionField, ParameterField
 from .multiplier import VALUE_BITS
 from .normalizer import Normalizer
@@ -38,6 +38,8 @@ class LogRequantizer(wiring.Component):
     Parameters
     ----------
     arithmetic : ArrayArithmetic
+    silicon : int
+        1: with a ``busy_member``.
 
     Members
     -------
@@ -76,10 +78,11 @@ class LogRequantizer(wiring.Component):
         "maximum": InstructionField(signed(8), clamp_delay),
     }
 
-    def __init__(self, *, arithmetic: ArrayArithmetic) -> None:
-        self._arithmetic = arithmetic
+    def __init__(self, *, arithmetic: ArrayArithmetic, silicon: int = 0) -> None:
+        self._arithmetic, self._silicon = arithmetic, silicon
         super().__init__(
             {
+                **busy_member(self.latency, silicon=silicon),
                 "value": In(signed(VALUE_BITS)),
                 "bias": In(signed(VALUE_BITS)),
                 "offset": In(signed(OFFSET_BITS)),
@@ -93,32 +96,41 @@ class LogRequantizer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         bits = self._arithmetic.mantissa_bits
-        m.submodules.normalizer = normalizer = Normalizer(mantissa_bits=bits)
+        self._stages = stages = Stages.of(self, silicon=self._silicon)
+        normalizer = Normalizer(mantissa_bits=bits, silicon=self._silicon)
+        m.submodules.normalizer = normalizer
+        stages.lead(m, normalizer, _MAGNITUDE_DELAY)
         # no reset in here: what is under way leaves without being written
         total = Signal(signed(VALUE_BITS), reset_less=True)
         magnitude = Signal(VALUE_BITS, reset_less=True)
         negative = total[-1]
-        m.d.sync += [
-            total.eq(self.value + self.bias),
-            magnitude.eq((total ^ negative.replicate(VALUE_BITS)) + negative),
-        ]
+        with stages.at(m, 0):
+            m.d.sync += total.eq(self.value + self.bias)
+        with stages.at(m, 1):
+            m.d.sync += magnitude.eq((total ^ negative.replicate(VALUE_BITS)) + negative)
         m.d.comb += normalizer.i.eq(magnitude)
         limited = self._limited(m, *self._logarithm(m, normalizer))
-        found = delay(m, limited, self._slack, "found", reset_less=True)
-        passed = Cat(_saturated(total), negative)
-        passed = long_delay(m, passed, self.coded_delay - _MAGNITUDE_DELAY + 1, "passed")
+        found = stages.delay(m, limited, self.coded_delay - self._slack, self._slack, "found")
+        passed = self._pass(m, Cat(_saturated(total), negative))
         code, sign = passed[:8].as_signed(), passed[8]
         signed_code, result = (
             Signal(signed(8), name=name, reset_less=True) for name in ("signed_code", "clamped")
         )
         negated = ((found ^ sign.replicate(8)) + sign)[:8]
         below = Mux(signed_code < self.minimum, self.minimum, signed_code)
-        m.d.sync += [
-            signed_code.eq(Mux(self.coded, code, negated)),
-            result.eq(Mux(signed_code > self.maximum, self.maximum, below)),
-        ]
+        with stages.at(m, self.coded_delay):
+            m.d.sync += signed_code.eq(Mux(self.coded, code, negated))
+        with stages.at(m, self.clamp_delay):
+            m.d.sync += result.eq(Mux(signed_code > self.maximum, self.maximum, below))
         m.d.comb += self.result.eq(result)
         return m
+
+    def _pass(self, m: Module, code: Value) -> Value:
+        """What becomes of a sum that is a code: it waits for those that are none."""
+        cycles = self.coded_delay - _MAGNITUDE_DELAY + 1
+        if self._silicon:
+            return self._stages.delay(m, code, 1, cycles, "passed")
+        return long_delay(m, code, cycles, "passed")
 
     @property
     def _slack(self) -> int:
@@ -133,21 +145,25 @@ class LogRequantizer(wiring.Component):
         entries, index = self._arithmetic.log, normalizer.mantissa
         # the argument has a bit more than the result; a straight line needs no table
         corrections = entries - (np.arange(len(entries)) >> 1) + (1 << (GUARD_BITS - 1))
-        correction = delay(m, look_up(corrections, index), 1, "correction", reset_less=True)
-        linear = delay(m, Cat(index[1:], normalizer.place), 1, "linear", reset_less=True)
-        log = delay(m, linear + correction, 1, "log", reset_less=True)
-        return log, delay(m, normalizer.present, _LOG_CYCLES, "present", reset_less=True)
+        stages, came = self._stages, _MAGNITUDE_DELAY + Normalizer.latency
+        correction = stages.delay(m, look_up(corrections, index), came, 1, "correction")
+        linear = stages.delay(m, Cat(index[1:], normalizer.place), came, 1, "linear")
+        log = stages.delay(m, linear + correction, came + 1, 1, "log")
+        return log, stages.delay(m, normalizer.present, came, _LOG_CYCLES, "present")
 
     def _limited(self, m: Module, log: Value, present: Value) -> Value:
         """The magnitude of the code within the format, 8 bits, two cycles later."""
         bits = self._arithmetic.lns.exponent_bits
         shifted = Signal(signed(max(len(log), OFFSET_BITS) + 2), reset_less=True)
-        m.d.sync += shifted.eq(log + self.offset)
-        present = delay(m, present, 1, "shifted_present", reset_less=True)
+        stages, came = self._stages, self.offset_delay
+        with stages.at(m, came):
+            m.d.sync += shifted.eq(log + self.offset)
+        present = stages.delay(m, present, came, 1, "shifted_present")
         code = shifted[GUARD_BITS:]
         limited = Signal(8, reset_less=True)
         saturated = code[:bits] | code[bits:-1].any().replicate(bits)
-        m.d.sync += limited.eq(Mux(present & ~code[-1], saturated, 0))
+        with stages.at(m, came + 1):
+            m.d.sync += limited.eq(Mux(present & ~code[-1], saturated, 0))
         return limited
 
 

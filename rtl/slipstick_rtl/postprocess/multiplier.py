@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Module, Signal, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..primitives.delay import delay
 from ..primitives.multiplier18 import Multiplier18
+from ..primitives.stages import Stages, busy_member
 
 VALUE_BITS = 32
 FACTOR_BITS = 31
@@ -42,9 +42,11 @@ class PipelinedMultiplier(wiring.Component):
     latency = 1 + Multiplier18.latency + 2
     """Cycles: the sums of halves, their product, the sum of the inner ones, the whole sum."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, silicon: int = 0) -> None:
+        self._silicon = silicon
         super().__init__(
             {
+                **busy_member(self.latency, silicon=silicon),
                 "value": In(signed(VALUE_BITS)),
                 "factor": In(unsigned(FACTOR_BITS)),
                 "product": Out(signed(PRODUCT_BITS)),
@@ -53,14 +55,16 @@ class PipelinedMultiplier(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        stages = Stages.of(self, silicon=self._silicon)
         value_low, value_high = self.value[:_HALF], self.value[_HALF:].as_signed()
         factor_low, factor_high = self.factor[:_HALF], self.factor[_HALF:]
         value_sum = Signal(signed(_VALUE_SUM_BITS), reset_less=True)
         factor_sum = Signal(_FACTOR_SUM_BITS, reset_less=True)
-        m.d.sync += [
-            value_sum.eq(value_high + value_low),
-            factor_sum.eq(factor_high + factor_low),
-        ]
+        with stages.at(m, 0):
+            m.d.sync += [
+                value_sum.eq(value_high + value_low),
+                factor_sum.eq(factor_high + factor_low),
+            ]
         operands = {
             "low_low": (value_low, factor_low),
             "high_high": (value_high, factor_high),
@@ -68,21 +72,26 @@ class PipelinedMultiplier(wiring.Component):
         }
         products = {}
         for name, (a, b) in operands.items():
-            m.submodules[name] = product = Multiplier18(a=a.shape(), b=b.shape())
+            product = Multiplier18(a=a.shape(), b=b.shape(), silicon=self._silicon)
+            m.submodules[name] = product
+            stages.lead(m, product, int(name == "cross"))
             m.d.comb += [product.a.eq(a), product.b.eq(b)]
             products[name] = product.p
 
         # the outer products come a cycle before the other
         outer = Cat(products["low_low"], products["high_high"])
-        late = delay(m, outer, 2, "outer", reset_less=True)
+        late = stages.delay(m, outer, Multiplier18.latency, 2, "outer")
         outer_sum = Signal(signed(_INNER_BITS), reset_less=True)
         inner = Signal(signed(_INNER_BITS), reset_less=True)
         product = Signal(signed(PRODUCT_BITS), reset_less=True)
-        m.d.sync += [
-            outer_sum.eq(products["high_high"] + products["low_low"]),
-            inner.eq(products["cross"][:_INNER_BITS] - outer_sum),
-            product[:_HALF].eq(late[:_HALF]),
-            product[_HALF:].eq(late[_HALF:].as_signed() + inner),
-        ]
+        with stages.at(m, Multiplier18.latency):
+            m.d.sync += outer_sum.eq(products["high_high"] + products["low_low"])
+        with stages.at(m, Multiplier18.latency + 1):
+            m.d.sync += inner.eq(products["cross"][:_INNER_BITS] - outer_sum)
+        with stages.at(m, Multiplier18.latency + 2):
+            m.d.sync += [
+                product[:_HALF].eq(late[:_HALF]),
+                product[_HALF:].eq(late[_HALF:].as_signed() + inner),
+            ]
         m.d.comb += self.product.eq(product)
         return m

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..primitives.delay import delay
+from ..primitives.stages import Stages, busy_member
 
 _WORD_BITS = 32
 _SHIFTS = (16, 8, 4, 2, 1)
@@ -22,6 +22,8 @@ class Normalizer(wiring.Component):
     ----------
     mantissa_bits : int
         Bits below the highest one that are wanted.
+    silicon : int
+        1: with a ``busy_member``.
 
     Members
     -------
@@ -42,10 +44,11 @@ class Normalizer(wiring.Component):
     latency = 1 + len(_SHIFTS)
     """Cycles: the conditions, and each shift."""
 
-    def __init__(self, *, mantissa_bits: int) -> None:
-        self._mantissa_bits = mantissa_bits
+    def __init__(self, *, mantissa_bits: int, silicon: int = 0) -> None:
+        self._mantissa_bits, self._silicon = mantissa_bits, silicon
         super().__init__(
             {
+                **busy_member(self.latency, silicon=silicon),
                 "i": In(_WORD_BITS),
                 "place": Out(len(_SHIFTS)),
                 "mantissa": Out(mantissa_bits),
@@ -55,21 +58,23 @@ class Normalizer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        word = delay(m, self.i, 1, "word", reset_less=True)
-        ahead = self._seen_ahead(m)
+        stages = Stages.of(self, silicon=self._silicon)
+        word = stages.delay(m, self.i, 0, 1, "word")
+        ahead = self._seen_ahead(m, stages)
         place: list[Value] = []
-        for shift in _SHIFTS:
+        for stage, shift in enumerate(_SHIFTS, 1):
             stays = ahead[0][0] if ahead else word[-shift:].any()
             ahead = [
-                delay(m, _half(flags, stays), 1, f"ahead_{shift}_{len(flags)}", reset_less=True)
+                stages.delay(m, _half(flags, stays), stage, 1, f"ahead_{shift}_{len(flags)}")
                 for flags in ahead[1:]
             ]
             # later shifts bring no more than this into what is wanted
             kept = min(len(word), self._mantissa_bits + shift)
             moved = Cat(Const(0, shift), word)[: len(word)]
-            word = delay(m, Mux(stays, word, moved)[-kept:], 1, f"shifted_{shift}", reset_less=True)
+            shifted = Mux(stays, word, moved)[-kept:]
+            word = stages.delay(m, shifted, stage, 1, f"shifted_{shift}")
             bits = Cat(stays, *place)
-            place = list(delay(m, bits, 1, f"place_{shift}", reset_less=True))
+            place = list(stages.delay(m, bits, stage, 1, f"place_{shift}"))
         m.d.comb += [
             self.place.eq(Cat(place)),
             self.mantissa.eq(word[:-1]),
@@ -77,15 +82,15 @@ class Normalizer(wiring.Component):
         ]
         return m
 
-    def _seen_ahead(self, m: Module) -> list[Value]:
+    def _seen_ahead(self, m: Module, stages: Stages) -> list[Value]:
         """Tests, for each of the first shifts, every place that it may look at for a one."""
         return [
-            delay(
+            stages.delay(
                 m,
                 Cat(self.i[low : low + shift].any() for low in range(shift, _WORD_BITS, 2 * shift)),
+                0,
                 1,
                 f"ahead_{shift}",
-                reset_less=True,
             )
             for shift in _SHIFTS[:_SEEN_AHEAD]
         ]

@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..isa import Rounding
-from ..primitives.delay import delay
+from ..primitives.stages import Stages, busy_member
 from .multiplier import PRODUCT_BITS
 
 LOWEST_BIT = 7
@@ -45,6 +45,8 @@ class ProductRounder(wiring.Component):
     ----------
     in_groups : bool
         The highest bit is found in two cycles: first which group of bits has it.
+    silicon : int
+        1: with a ``busy_member``.
 
     Members
     -------
@@ -66,8 +68,8 @@ class ProductRounder(wiring.Component):
     rounded: Signal
     sticky: Signal
 
-    def __init__(self, *, in_groups: bool = False) -> None:
-        self._in_groups = in_groups
+    def __init__(self, *, in_groups: bool = False, silicon: int = 0) -> None:
+        self._in_groups, self._silicon = in_groups, silicon
         self.latency = GROUPED_LATENCY if in_groups else LATENCY
         """Cycles: (the group of bits with the highest one,) that bit, the sum."""
         super().__init__(
@@ -77,31 +79,35 @@ class ProductRounder(wiring.Component):
                 "rounding": In(Rounding),
                 "rounded": Out(signed(ROUNDED_BITS)),
                 "sticky": Out(1),
+                **busy_member(self.latency, silicon=silicon),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        self._stages = Stages.of(self, silicon=self._silicon)
         cleared, up = Signal(len(_HALF_UNITS), reset_less=True), Signal(reset_less=True)
         total = Signal(ROUNDED_BITS + 1)
         rounded, sticky = Signal(ROUNDED_BITS, reset_less=True), Signal(reset_less=True)
         self._find(m, cleared, up)
         high = len(cleared)
-        kept = self._later(m, self.late_product[LOWEST_BIT:], "kept")
-        below = self._later(m, self.late_product[:LOWEST_BIT].any(), "below")
+        last = self.latency - 1
+        kept = self._later(m, self.late_product[LOWEST_BIT:], last - 1, "kept")
+        below = self._later(m, self.late_product[:LOWEST_BIT].any(), last - 1, "below")
         # one addition: the lowest place makes the carry
         m.d.comb += total.eq(Cat(Const(1, 1), kept) + Cat(up, cleared[1:]))
-        m.d.sync += [
-            rounded.eq(Cat(total[1:][:high] & ~cleared, total[1:][high:])),
-            # with DOUBLE all of them are cleared, with FLOAT they are zeros
-            sticky.eq(below & ~cleared[0]),
-        ]
+        with self._stages.at(m, last):
+            m.d.sync += [
+                rounded.eq(Cat(total[1:][:high] & ~cleared, total[1:][high:])),
+                # with DOUBLE all of them are cleared, with FLOAT they are zeros
+                sticky.eq(below & ~cleared[0]),
+            ]
         m.d.comb += [self.rounded.eq(rounded), self.sticky.eq(sticky)]
         return m
 
-    def _later(self, m: Module, value: Value, name: str) -> Value:
+    def _later(self, m: Module, value: Value, stage: int, name: str) -> Value:
         """A cycle later, if there is one more for the groups."""
-        return delay(m, value, int(self._in_groups), name, reset_less=True)
+        return self._stages.delay(m, value, stage, int(self._in_groups), name)
 
     def _find(self, m: Module, cleared: Signal, up: Signal) -> None:
         """Bits that are cleared, from LOWEST_BIT up, and whether a tie goes up.
@@ -110,21 +116,23 @@ class ProductRounder(wiring.Component):
         From a place up all are the sign's if none differs from the next.
         """
         double, is_float = (
-            self._later(m, self.rounding == rounding, f"is_{rounding.name}")
+            self._later(m, self.rounding == rounding, 0, f"is_{rounding.name}")
             for rounding in (Rounding.DOUBLE, Rounding.FLOAT)
         )
-        groups = self._later(m, Cat(_groups(_changes(self.product))), "groups")
+        groups = self._later(m, Cat(_groups(_changes(self.product))), 0, "groups")
         product = self.late_product if self._in_groups else self.product
         differs = _suffixes_any(_changes(product), groups)
         first: Value = Const(0)
         for place, bit in enumerate(_HALF_UNITS):
             clear = is_float & differs[bit + _SIGNIFICANT] | double & (bit <= _DOUBLE_HALF_UNIT)
-            m.d.sync += cleared[place].eq(clear)
+            with self._stages.at(m, self.latency - 2):
+                m.d.sync += cleared[place].eq(clear)
             first = first if place else clear
         witness: Value = product[_WITNESSES[-1]]
         for bit in reversed(_WITNESSES[:-1]):
             witness = Mux(differs[bit + _SIGNIFICANT], witness, product[bit])
-        m.d.sync += up.eq(first & (double | witness))
+        with self._stages.at(m, self.latency - 2):
+            m.d.sync += up.eq(first & (double | witness))
 
 
 def _changes(product: Value) -> Value:

@@ -45,7 +45,10 @@ class LaneRequantizer(Protocol):
 def requantizer(configuration: Configuration) -> LaneRequantizer:
     """A new requantiser for a lane."""
     kind, arithmetic = _kind(configuration), configuration.logarithmic
-    return kind() if arithmetic is None else kind(arithmetic=arithmetic)
+    silicon = configuration.silicon
+    if arithmetic is None:
+        return kind(silicon=silicon)
+    return kind(arithmetic=arithmetic, silicon=silicon)
 
 
 def parameter_fields(configuration: Configuration) -> Mapping[str, ParameterField]:

@@ -8,7 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..isa import Rounding
-from ..primitives.delay import delay
+from ..primitives.stages import Stages, busy_member
 from .fields import InstructionField, ParameterField
 from .multiplier import FACTOR_BITS, VALUE_BITS, PipelinedMultiplier
 from .product_rounder import GROUPED_LATENCY, ProductRounder
@@ -39,6 +39,8 @@ class Requantizer(wiring.Component):
         ``clamp_delay`` cycles after its value.
     result : Out(signed(8))
         ``latency`` cycles after its value.
+    busy : In(latency)
+        With ``silicon``: a ``busy_member``.
     """
 
     training: ClassVar[bool] = False
@@ -80,8 +82,9 @@ class Requantizer(wiring.Component):
         "maximum": InstructionField(signed(8), clamp_delay),
     }
 
-    def __init__(self) -> None:
-        super().__init__(self._members())
+    def __init__(self, *, silicon: int = 0) -> None:
+        self._silicon = silicon
+        super().__init__(self._members() | busy_member(self.latency, silicon=silicon))
 
     def _members(self) -> dict[str, wiring.Member]:
         return {
@@ -98,23 +101,30 @@ class Requantizer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.scaler = multiplier = PipelinedMultiplier()
-        m.submodules.rounder = rounder = ProductRounder(in_groups=True)
-        m.submodules.shifter = shifter = RoundingShifter()
+        stages = Stages.of(self, silicon=self._silicon)
+        m.submodules.scaler = multiplier = PipelinedMultiplier(silicon=self._silicon)
+        m.submodules.rounder = rounder = ProductRounder(in_groups=True, silicon=self._silicon)
+        m.submodules.shifter = shifter = RoundingShifter(silicon=self._silicon)
+        stages.lead(m, multiplier, self.multiplier_delay)
+        stages.lead(m, rounder, self.rounding_delay)
+        stages.lead(m, shifter, self.shift_delay)
         # no reset in here: what is under way leaves without being written
         total = Signal(signed(VALUE_BITS), reset_less=True)
-        m.d.sync += total.eq(self._total(m))
+        with stages.at(m, 0):
+            m.d.sync += total.eq(self._total(m))
+        came = self.rounding_delay
+        late_product = stages.delay(m, multiplier.product, came, 1, "product")
         deciding = GROUPED_LATENCY + RoundingShifter.rounding_delay
         m.d.comb += [
             multiplier.value.eq(total),
             multiplier.factor.eq(self.multiplier),
             rounder.product.eq(multiplier.product),
-            rounder.late_product.eq(delay(m, multiplier.product, 1, "product", reset_less=True)),
+            rounder.late_product.eq(late_product),
             rounder.rounding.eq(self.rounding),
             shifter.product.eq(rounder.rounded),
             shifter.sticky.eq(rounder.sticky),
             shifter.shift.eq(self._shift()),
-            shifter.rounding.eq(delay(m, self.rounding, deciding, "rounding", reset_less=True)),
+            shifter.rounding.eq(stages.delay(m, self.rounding, came, deciding, "rounding")),
         ]
 
         offset = Signal(signed(QUOTIENT_BITS + 1), reset_less=True)
@@ -122,16 +132,18 @@ class Requantizer(wiring.Component):
         result = Signal(signed(8), reset_less=True)
         inverted, increment, clamped = self._finish(m, total, rounder, shifter)
         quotient = (shifter.quotient.as_unsigned() ^ inverted.replicate(QUOTIENT_BITS)).as_signed()
-        m.d.sync += [
-            offset.eq(quotient + self.zero_point + increment),
-            overflow.eq(shifter.overflow),
-            negative.eq(shifter.negative ^ inverted),
-        ]
+        with stages.at(m, self.zero_point_delay):
+            m.d.sync += [
+                offset.eq(quotient + self.zero_point + increment),
+                overflow.eq(shifter.overflow),
+                negative.eq(shifter.negative ^ inverted),
+            ]
         below = clamped & Mux(overflow, negative, offset < self.minimum)
         above = clamped & Mux(overflow, ~negative, offset > self.maximum)
-        m.d.sync += result.eq(
-            Mux(above, self.maximum, Mux(below, self.minimum, offset[:8].as_signed()))
-        )
+        with stages.at(m, self.clamp_delay):
+            m.d.sync += result.eq(
+                Mux(above, self.maximum, Mux(below, self.minimum, offset[:8].as_signed()))
+            )
         m.d.comb += self.result.eq(result)
         return m
 

@@ -7,7 +7,7 @@ from amaranth.utils import exact_log2
 
 from ..isa import Rounding
 from ..numbers.rounding import FRACTION_BITS
-from ..primitives.delay import delay
+from ..primitives.stages import Stages, busy_member
 from .product_rounder import LOWEST_BIT, ROUNDED_BITS
 
 SHIFT_BITS = 6
@@ -24,6 +24,11 @@ class RoundingShifter(wiring.Component):
     The shift is taken 16 bits, then 4 bits, then 1 bit at a time; each stage keeps only the bits
     that the later ones can bring into the quotient, plus what was lost above (``overflow``) and
     below (sticky). What is rounded before that, :class:`ProductRounder` has rounded.
+
+    Parameters
+    ----------
+    silicon : int
+        1: with a ``busy_member``.
 
     Members
     -------
@@ -58,9 +63,11 @@ class RoundingShifter(wiring.Component):
     latency = rounding_delay + 1
     """Cycles: three stages of the shift, the decision on the increment."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, silicon: int = 0) -> None:
+        self._silicon = silicon
         super().__init__(
             {
+                **busy_member(self.latency, silicon=silicon),
                 "product": In(signed(ROUNDED_BITS)),
                 "sticky": In(1),
                 "shift": In(SHIFT_BITS),
@@ -74,19 +81,21 @@ class RoundingShifter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        stages = Stages.of(self, silicon=self._silicon)
         double = self.rounding == Rounding.DOUBLE
         # from 2^21 up: that bit is 0, and becomes the half bit
         first = 31 - FRACTION_BITS - LOWEST_BIT
         window: Value = Cat(Const(0, 1), self.product[first:])
         sticky: Value = self.sticky | self.product[:first].any()
-        sign = delay(m, window[-1], len(_STAGES), "sign", reset_less=True)
+        sign = stages.delay(m, window[-1], 0, len(_STAGES), "sign")
         overflow: Value = Const(0)
         for stage, (unit, keep) in enumerate(_STAGES):
-            shift = delay(m, self.shift, stage, f"shift_{stage}", reset_less=True)
+            shift = stages.delay(m, self.shift, 0, stage, f"shift_{stage}")
             amount = shift[exact_log2(unit) :][:2]
-            window, above, below = _shift_stage(m, window, amount, unit, keep)
-            overflow = delay(m, overflow, 1, f"overflow_{stage}", reset_less=True) | above
-            sticky = delay(m, sticky, 1, f"sticky_{stage}", reset_less=True) | below
+            with stages.at(m, stage):
+                window, above, below = _shift_stage(m, window, amount, unit, keep)
+            overflow = stages.delay(m, overflow, stage, 1, f"overflow_{stage}") | above
+            sticky = stages.delay(m, sticky, stage, 1, f"sticky_{stage}") | below
 
         half, quotient = window[0], window[1:]
         breaks_tie = Mux(double, ~sign, (self.rounding == Rounding.HALF_UP) | quotient[0])
@@ -97,7 +106,7 @@ class RoundingShifter(wiring.Component):
             (self.negative, sign),
         )
         for k, (port, value) in enumerate(decided):
-            m.d.comb += port.eq(delay(m, value, 1, f"decided_{k}", reset_less=True))
+            m.d.comb += port.eq(stages.delay(m, value, len(_STAGES), 1, f"decided_{k}"))
         return m
 
 

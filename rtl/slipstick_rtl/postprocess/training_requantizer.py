@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..isa import TrainingFlag
 from ..numbers.rounding import FRACTION_BITS, STOCHASTIC_BITS
-from ..primitives.delay import delay
+from ..primitives.stages import Stages
 from .fields import InstructionField
 from .multiplier import VALUE_BITS
 from .product_rounder import LOWEST_BIT, ProductRounder
@@ -98,8 +98,9 @@ class TrainingRequantizer(Requantizer):
 
     def elaborate(self, platform: object) -> Module:
         self._late_stochastic = Signal()
+        self._stages = Stages.of(self, silicon=self._silicon)
         m = super().elaborate(platform)
-        stochastic = delay(m, self.stochastic, self.shift_delay, "stochastic", reset_less=True)
+        stochastic = self._stages.delay(m, self.stochastic, 0, self.shift_delay, "stochastic")
         m.d.comb += self._late_stochastic.eq(stochastic)
         return m
 
@@ -108,12 +109,14 @@ class TrainingRequantizer(Requantizer):
     ) -> tuple[Value, Value, Value]:
         """The sign comes back: -(q + up) is ~q + (1 - up)."""
         self._note(m, total)
-        inverted = delay(m, self._negated, self.zero_point_delay, "negated", reset_less=True)
+        stages, came = self._stages, self.shift_delay
+        inverted = stages.delay(m, self._negated, 0, self.zero_point_delay, "negated")
         left = RoundingShifter.latency
-        stochastic = delay(m, self._late_stochastic, left, "rounds", reset_less=True)
-        up = delay(m, self._rounds_up(m, rounder.rounded), left - 2, "up", reset_less=True)
+        stochastic = stages.delay(m, self._late_stochastic, came, left, "rounds")
+        up = stages.delay(m, self._rounds_up(m, rounder.rounded), came + 2, left - 2, "up")
         increment = Mux(stochastic, up, shifter.increment & ~self.as_bytes) ^ inverted
-        return inverted, increment, ~delay(m, self.as_bytes, 1, "bytes", reset_less=True)
+        as_bytes = stages.delay(m, self.as_bytes, self.zero_point_delay, 1, "bytes")
+        return inverted, increment, ~as_bytes
 
     def _rounds_up(self, m: Module, product: Value) -> Value:
         """Tells whether the fraction is more than the bits that follow it; two cycles later."""
@@ -126,7 +129,10 @@ class TrainingRequantizer(Requantizer):
         taken = Array(dropped[2 * STOCHASTIC_BITS - k :] for k in places)[width]
         following = Array(dropped[max(0, 2 * (STOCHASTIC_BITS - k)) :][:k] for k in places)[width]
         fraction, chance, up = Signal(8), Signal(8), Signal()
-        m.d.sync += [fraction.eq(taken), chance.eq(following), up.eq(fraction > chance)]
+        with self._stages.at(m, self.shift_delay):
+            m.d.sync += [fraction.eq(taken), chance.eq(following)]
+        with self._stages.at(m, self.shift_delay + 1):
+            m.d.sync += up.eq(fraction > chance)
         return up
 
     def _note(self, m: Module, total: Signal) -> None:

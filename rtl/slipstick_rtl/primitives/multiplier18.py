@@ -6,6 +6,8 @@ from amaranth.hdl import ClockSignal, Const, Instance, Module, Shape, ShapeLike,
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from .stages import Stages, busy_member
+
 OPERAND_BITS = 18
 
 
@@ -47,7 +49,8 @@ class Multiplier18(wiring.Component):
     latency = 3
     """Cycles: operands, pipeline, output."""
 
-    def __init__(self, *, a: ShapeLike, b: ShapeLike) -> None:
+    def __init__(self, *, a: ShapeLike, b: ShapeLike, silicon: int = 0) -> None:
+        self._silicon = silicon
         shapes = {"a": Shape.cast(a), "b": Shape.cast(b)}
         for name, shape in shapes.items():
             if shape.width + (not shape.signed) > OPERAND_BITS:
@@ -57,7 +60,14 @@ class Multiplier18(wiring.Component):
                 )
         width = shapes["a"].width + shapes["b"].width
         product = Shape(width, signed=shapes["a"].signed or shapes["b"].signed)
-        super().__init__({"a": In(shapes["a"]), "b": In(shapes["b"]), "p": Out(product)})
+        super().__init__(
+            {
+                "a": In(shapes["a"]),
+                "b": In(shapes["b"]),
+                "p": Out(product),
+                **busy_member(self.latency, silicon=silicon),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -67,7 +77,13 @@ class Multiplier18(wiring.Component):
         a, b = Signal.like(self.a, reset_less=True), Signal.like(self.b, reset_less=True)
         product = Signal.like(self.p, reset_less=True)
         output = Signal.like(self.p, reset_less=True)
-        m.d.sync += [a.eq(self.a), b.eq(self.b), product.eq(a * b), output.eq(product)]
+        stages = Stages.of(self, silicon=self._silicon)
+        with stages.at(m, 0):
+            m.d.sync += [a.eq(self.a), b.eq(self.b)]
+        with stages.at(m, 1):
+            m.d.sync += product.eq(a * b)
+        with stages.at(m, 2):
+            m.d.sync += output.eq(product)
         m.d.comb += self.p.eq(output)
         return m
 

@@ -40,6 +40,9 @@ BENCH = Bench(
         # as many rows as there can be: a sum waits in two rings beside the lower half
         {"rows": 64, "columns": 4, "weight_rows": 8, DEVICE: ECP5},
         {"rows": 8, "columns": 8, "weight_rows": 2, "silicon": 1},
+        # two rows share their sums
+        {"rows": 16, "columns": 4, "weight_rows": 4, "silicon": 1},
+        {"rows": 16, "columns": 16, "weight_rows": 4, "silicon": 1, "number_format": "lns1+3+2"},
     ),
     thorough=(
         {"pixels": 2, "rows": 4, "columns": 4, "multiplier": "lut"},

@@ -25,6 +25,7 @@ class CodedWeights:
     operand = signed(8)
     encode_cycles = 1
     swap_cycles = 0
+    pair_cycles = 0
 
     def __init__(self, lns: Lns, largest_product: int) -> None:
         self._lns, self._largest_product = lns, largest_product

@@ -17,10 +17,12 @@ class LogFormat(CodedWeights):
     Parameters
     ----------
     arithmetic : ArrayArithmetic
+    paired : bool
+        Two elements share each register of sums, and their multipliers have one only.
     """
 
-    def __init__(self, arithmetic: ArrayArithmetic) -> None:
-        self._arithmetic = arithmetic
+    def __init__(self, arithmetic: ArrayArithmetic, *, paired: bool = False) -> None:
+        self._arithmetic, self._paired = arithmetic, paired
         largest = arithmetic.lns.largest_code
         super().__init__(arithmetic.lns, int(arithmetic.multiply(largest, largest)))
 
@@ -32,7 +34,7 @@ class LogFormat(CodedWeights):
     @property
     def multiplier_latency(self) -> int:
         """Cycles from activations to an element's products."""
-        return multiplier_latency(self._arithmetic)
+        return multiplier_latency(self._arithmetic, shifts_registered=not self._paired)
 
     def encode(self, activation: Any) -> Value:
         """An ordered code's magnitude, sign, and whether it is not zero, combinational."""
@@ -40,4 +42,6 @@ class LogFormat(CodedWeights):
 
     def multiplier(self, *, pixels: int) -> LogMultiplier:
         """Creates a component that multiplies P activations a cycle by an element's weight."""
-        return LogMultiplier(arithmetic=self._arithmetic, pixels=pixels)
+        return LogMultiplier(
+            arithmetic=self._arithmetic, pixels=pixels, shifts_registered=not self._paired
+        )

@@ -50,9 +50,9 @@ def _registered_levels(arithmetic: ArrayArithmetic) -> set[int]:
     return {level for level in (count // 2 - 1, count - 1) if level >= 0}
 
 
-def multiplier_latency(arithmetic: ArrayArithmetic) -> int:
+def multiplier_latency(arithmetic: ArrayArithmetic, *, shifts_registered: bool = True) -> int:
     """Cycles from activations to products: the sum of the logarithms, and the shifts."""
-    return 1 + len(_registered_levels(arithmetic))
+    return 1 + (len(_registered_levels(arithmetic)) if shifts_registered else 0)
 
 
 class LogMultiplier(CodedMultiplier):
@@ -63,10 +63,15 @@ class LogMultiplier(CodedMultiplier):
     arithmetic : ArrayArithmetic
     pixels : int
         P.
+    shifts_registered : bool
+        There are registers behind the shifts; otherwise the product is combinational from the sum
+        of the logarithms on.
     """
 
-    def __init__(self, *, arithmetic: ArrayArithmetic, pixels: int) -> None:
-        self._arithmetic = arithmetic
+    def __init__(
+        self, *, arithmetic: ArrayArithmetic, pixels: int, shifts_registered: bool = True
+    ) -> None:
+        self._arithmetic, self._shifts_registered = arithmetic, shifts_registered
         super().__init__(
             activation=element_code(arithmetic.lns), arithmetic=arithmetic, pixels=pixels
         )
@@ -100,7 +105,7 @@ class LogMultiplier(CodedMultiplier):
         split = arithmetic.lns.fraction_bits + _tabled_bits(arithmetic)
         entry = self._look_up(m, platform, total[:split], f"table_{p}")
         rest = Cat(total[split:], present, negative)
-        registered = _registered_levels(arithmetic)
+        registered = _registered_levels(arithmetic) if self._shifts_registered else set()
         for k, places in enumerate(_shift_levels(arithmetic)):
             name = f"shifted_{places}_{p}"
             entry = shift_left(m, platform, entry, rest[0], places, name)
