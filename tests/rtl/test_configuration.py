@@ -304,3 +304,22 @@ def test_a_dictionary_must_have_exactly_the_fields() -> None:
         Configuration.from_dict(fields)
     with pytest.raises(TypeError, match="a configuration must be a mapping, not list"):
         Configuration.from_dict(names)
+
+
+@pytest.mark.parametrize(
+    ("fields", "together", "starts"),
+    [
+        # upper and lower half may work on vectors of their own: pairs stay within a half
+        ({"silicon": 1, "rows": 16, "columns": 16, "weight_rows": 4}, 2, [0, 0, 4, 4]),
+        ({"silicon": 1, "rows": 16, "columns": 16, "weight_rows": 2}, 1, [0, 8]),
+        # without such halves two chains are enough
+        ({"silicon": 1, "rows": 8, "columns": 8, "weight_rows": 2, "pixels": 2}, 2, [0, 0]),
+        # rows that take taps from one another stand alone, and so do an FPGA's
+        ({"silicon": 1, "rows": 16, "columns": 8, "weight_rows": 4}, 1, [0, 4, 8, 12]),
+        ({"rows": 16, "columns": 16, "weight_rows": 4}, 1, [0, 4, 8, 12]),
+    ],
+)
+def test_rows_that_share_their_sums(fields: Any, together: int, starts: list[int]) -> None:
+    c = Configuration(lanes=4, **fields)
+    assert c.rows_together == together
+    assert [c.chain_start(chain) for chain in range(c.weight_rows)] == starts

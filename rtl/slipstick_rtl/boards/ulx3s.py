@@ -10,6 +10,7 @@ from ..fpga.ecp5.cores import (
     LARGE_LNS,
     MEDIUM,
     MEDIUM_WITH_PRODUCTS,
+    SIXTEEN_LANES,
     SMALL,
     SMALL_WITH_DRAM,
     TINY,
@@ -110,6 +111,12 @@ _LNS6 = Variant(
     configuration=clocked(LARGE_LNS, 80_000_000),
 )
 
+_SIXTEEN_LANES = Variant(
+    suffix="16-lanes",
+    description="ULX3S with the LFE5U-85F: convolutions faster, fully connected layers slower",
+    configuration=clocked(SIXTEEN_LANES, 100_000_000),
+)
+
 _ETHERNET = Variant(
     suffix="ethernet",
     description="ULX3S with the LFE5U-85F: logic left for Ethernet",
@@ -136,6 +143,6 @@ BOARDS = (
         ECP5_85F,
         LARGE,
         ": ResNet-8 on the chip",
-        (_LNS6, _ETHERNET, _sdram("85F", LARGE, hertz=_LARGE_DRAM_HZ)),
+        (_SIXTEEN_LANES, _LNS6, _ETHERNET, _sdram("85F", LARGE, hertz=_LARGE_DRAM_HZ)),
     ),
 )

@@ -127,11 +127,11 @@ def test_the_report_grows_case_by_case(
         return json.loads(path.read_text())["cases"]
 
     assert suite.end_to_end_benchmark(only="VWW ecpix5-85f usb-hs") == 0
-    assert suite.end_to_end_benchmark(only="ResNet-8 ecpix5-85f rgmii") == 0
-    assert list(cases()) == ["ResNet-8 ecpix5-85f rgmii", "VWW ecpix5-85f usb-hs"]
+    assert suite.end_to_end_benchmark(only="ResNet-8 ecpix5-85f-ethernet rgmii") == 0
+    assert list(cases()) == ["ResNet-8 ecpix5-85f-ethernet rgmii", "VWW ecpix5-85f usb-hs"]
     assert "20,000.0 images per second, 80.0% of the core's 25,000.0" in capsys.readouterr().out
     # what was measured on other hardware does not stay
     path.write_text(path.read_text().replace(measured.program.fingerprint, "0" * 16))
     monkeypatch.setattr(suite, "_measure", lambda case: replace(measured, equal_images=3))
-    assert suite.end_to_end_benchmark(only="DS-CNN ecpix5-85f rgmii") == 1
-    assert list(cases()) == ["DS-CNN ecpix5-85f rgmii"]
+    assert suite.end_to_end_benchmark(only="DS-CNN ecpix5-85f-ethernet rgmii") == 1
+    assert list(cases()) == ["DS-CNN ecpix5-85f-ethernet rgmii"]

@@ -44,9 +44,9 @@ class Case:
 
 
 CASES = (
-    Case("ResNet-8", "ecpix5-85f", "rgmii"),
-    Case("DS-CNN", "ecpix5-85f", "rgmii"),
-    Case("VWW", "ecpix5-85f", "rgmii"),
+    Case("ResNet-8", "ecpix5-85f-ethernet", "rgmii"),
+    Case("DS-CNN", "ecpix5-85f-ethernet", "rgmii"),
+    Case("VWW", "ecpix5-85f-ethernet", "rgmii"),
     Case("ResNet-8", "ecpix5-85f", "usb-hs"),
     Case("DS-CNN", "ecpix5-85f", "usb-hs"),
     Case("VWW", "ecpix5-85f", "usb-hs"),
