@@ -98,7 +98,7 @@ rows of weights are what lets it be routed. Fully connected layers take twice th
 
 LARGE_WITH_ROOM = replace(LARGE, weight_rows=2, halved_tables=1)
 """For an 85F, with four block RAMs left for a fast wire, and words of two rows of weights, which
-let it be routed. ResNet-8 takes 11 % more cycles, and fully connected layers twice as many."""
+let it be routed. ResNet-8 takes 6 % more cycles, and fully connected layers twice as many."""
 
 LARGE_LNS = replace(
     # no DSP block, and elements of 54 look-up tables
