@@ -126,7 +126,7 @@ class LogRequantizer(wiring.Component):
         return m
 
     def _pass(self, m: Module, code: Value) -> Value:
-        """What becomes of a sum that is a code: it waits for those that are none."""
+        """Delays a sum that is a code until those that are none come."""
         cycles = self.coded_delay - _MAGNITUDE_DELAY + 1
         if self._silicon:
             return self._stages.delay(m, code, 1, cycles, "passed")

@@ -38,7 +38,7 @@ class Stages:
         return cls(pipeline.busy if silicon else None)
 
     def at(self, m: Module, stage: int) -> AbstractContextManager[None]:
-        """What is assigned in this context belongs to ``stage``."""
+        """Assigns registers of ``stage``: the context of their assignments."""
         return where(m, None if self._busy is None else self._busy[stage])
 
     def delay(self, m: Module, value: Any, stage: int, cycles: int, name: str) -> Any:
