@@ -10,7 +10,7 @@ from ..numbers.number_format import NumberFormat
 from ..primitives.delay import delay
 
 _NAMES = ("upper", "lower")
-"""Names of a pair's rows. Numbered blocks would be mapped to cells apart: the register of an activation
+"""Names of a pair's rows. Numbered blocks would be mapped to cells apart: an activation's register
 could not serve the multiplier as well."""
 
 
