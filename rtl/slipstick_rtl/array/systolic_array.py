@@ -154,7 +154,7 @@ class SystolicArray(wiring.Component):
         ]
 
     def _stages(self) -> list[list[ProcessingElement]] | list[list[RowPair]]:
-        """Creates what follows the packed rows, from the top: a stage has a register of sums per column."""
+        """Creates what follows the packed rows: stages with a register of sums per column."""
         c = self._configuration
         kind = ProcessingElement if c.rows_together == 1 else RowPair
         stages = []
