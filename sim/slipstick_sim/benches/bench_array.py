@@ -42,7 +42,9 @@ BENCH = Bench(
         {"rows": 8, "columns": 8, "weight_rows": 2, "silicon": 1},
         # two rows share their sums
         {"rows": 16, "columns": 4, "weight_rows": 4, "silicon": 1},
-        {"rows": 16, "columns": 16, "weight_rows": 4, "silicon": 1, "number_format": "lns1+3+2"},
+        {"rows": 16, "columns": 4, "weight_rows": 4, "silicon": 1, "number_format": "lns1+3+2"},
+        # ... of two chains, as no half works on vectors of its own
+        {"pixels": 2, "rows": 8, "columns": 4, "weight_rows": 2, "silicon": 1},
     ),
     thorough=(
         {"pixels": 2, "rows": 4, "columns": 4, "multiplier": "lut"},
