@@ -41,6 +41,8 @@ NAMES = {
     "iCESugar-Pro (25F), SDRAM": "icesugar-pro-sdram",
     "ULX3S 45F, SDRAM": "ulx3s-45f-sdram",
     "ULX3S 85F, SDRAM": "ulx3s-85f-sdram",
+    "ECPIX-5 85F, 16 lanes": "ecpix5-85f-16-lanes",
+    "ULX3S 85F, 16 lanes": "ulx3s-85f-16-lanes",
     "ECPIX-5 85F, DDR3": "ecpix5-85f-ddr3",
     "ECPIX-5 85F, DDR3, training": "ecpix5-85f-training-ddr3",
     "ECPIX-5 85F, Ethernet": "ecpix5-85f-ethernet",
@@ -56,6 +58,8 @@ LINKS = {
     "Colorlight 5A-75B (25F), Ethernet": "rgmii",
 }
 """Of rows whose report is that of another wire than the UART."""
+_SIXTEEN = ("ecpix5-85f", "ulx3s-85f")
+"""Boards whose targets with sixteen lanes are routed."""
 OLDER = " †"
 """Marks figures of an earlier gateware version."""
 
@@ -156,6 +160,26 @@ def test_networks() -> None:
         )
     for page in ("README.md", "docs/reference/figures.md"):
         assert f"core alone, inferences per second at {clock:g} MHz" in (ROOT / page).read_text()
+
+
+def test_sixteen_lanes() -> None:
+    """Cycles are the report's; rates are the clock that each board's build was made for."""
+    cases = report("bench_16_lanes")["cases"]
+    found = rows("docs/reference/figures.md", "| network, sixteen lanes")
+    assert len(found) == len(cases)
+    for row, case in zip(found, cases.values(), strict=True):
+        clocks = [report(f"build-{name}-16-lanes")["clock_mhz"] for name in _SIXTEEN]
+        expected = [
+            f"{case['cycles']:,}",
+            f"{case['predicted_cycles']:,}",
+            f"{case['utilisation'] * 100:.1f} %",
+            *(f"{round(clock * 1e6 / case['cycles']):,}" for clock in clocks),
+        ]
+        assert row[1:] == expected, row[0]
+        assert not case["mismatches"], row[0]
+    for name in _SIXTEEN:
+        built = report(f"build-{name}-16-lanes")
+        assert {case["fingerprint"] for case in cases.values()} == {built["fingerprint"]}
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ _WITH_ROOM = Variant(
 _SIXTEEN_LANES = Variant(
     suffix="16-lanes",
     description="ECPIX-5 with the 85F: convolutions faster, fully connected layers slower",
-    configuration=clocked(SIXTEEN_LANES, 145_000_000),
+    configuration=clocked(SIXTEEN_LANES, 130_000_000),
 )
 
 _WITH_LOGIC = Variant(
