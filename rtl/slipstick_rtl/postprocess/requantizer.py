@@ -101,7 +101,7 @@ class Requantizer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        stages = Stages.of(self, silicon=self._silicon)
+        self._stages = stages = Stages.of(self, silicon=self._silicon)
         m.submodules.scaler = multiplier = PipelinedMultiplier(silicon=self._silicon)
         m.submodules.rounder = rounder = ProductRounder(in_groups=True, silicon=self._silicon)
         m.submodules.shifter = shifter = RoundingShifter(silicon=self._silicon)

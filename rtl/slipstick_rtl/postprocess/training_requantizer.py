@@ -9,7 +9,6 @@ from amaranth.lib.wiring import In, Out
 
 from ..isa import TrainingFlag
 from ..numbers.rounding import FRACTION_BITS, STOCHASTIC_BITS
-from ..primitives.stages import Stages
 from .fields import InstructionField
 from .multiplier import VALUE_BITS
 from .product_rounder import LOWEST_BIT, ProductRounder
@@ -98,7 +97,6 @@ class TrainingRequantizer(Requantizer):
 
     def elaborate(self, platform: object) -> Module:
         self._late_stochastic = Signal()
-        self._stages = Stages.of(self, silicon=self._silicon)
         m = super().elaborate(platform)
         stochastic = self._stages.delay(m, self.stochastic, 0, self.shift_delay, "stochastic")
         m.d.comb += self._late_stochastic.eq(stochastic)
