@@ -55,7 +55,8 @@ class Configuration:
     pixels : int
         P, output pixels that share each weight; a power of two.
     rows : int
-        R, reduction elements (kernel taps x channels) a cycle; a power of two.
+        R, reduction elements (kernel taps x channels) a cycle; a power of two, or three times one
+        with the pipelined engine.
     columns : int
         C, output channels computed together; a power of two.
     lanes : int
@@ -191,8 +192,13 @@ class Configuration:
                 raise ValueError(
                     f"{name} must be a multiple of columns ({self.columns}), not {value}"
                 )
-            if not shared and not _is_power_of_two(value):
-                raise ValueError(f"{name} must be a power of two, not {value}")
+            threefold = name == "rows" and traits.overlaps_streams
+            taken = _is_power_of_two(value)
+            if threefold and value % 3 == 0:
+                taken = _is_power_of_two(value // 3)
+            if not shared and not taken:
+                rule = "a power of two" + (", or three times one" if threefold else "")
+                raise ValueError(f"{name} must be {rule}, not {value}")
             if not low <= value <= high:
                 raise ValueError(f"{name} must be within {low}..{high}, not {value}")
         least = self.weight_unit_bytes + WRITE_ARGUMENTS
@@ -289,6 +295,10 @@ class Configuration:
                     f"{name} must be 0 with engine {self.engine!r} and number_format"
                     f" {self.number_format!r}, not 1: only a pipelined engine with int8 has it"
                 )
+        if self.training and self.banks != self.rows:
+            raise ValueError(
+                f"training must be 0 with rows that are no power of two ({self.rows}), not 1"
+            )
 
     def _check_format(self) -> None:
         taken = self.format
@@ -375,7 +385,7 @@ class Configuration:
     def aligned(self) -> bool:
         """The lanes of a tile are one tap's, R bytes from a multiple of R on: one word of memory.
 
-        Otherwise any R bytes that lie in R banks.
+        Otherwise any R bytes that lie in different banks, as the array's rows follow each other.
         """
         return self.traits.aligned
 
@@ -387,7 +397,12 @@ class Configuration:
     @property
     def takes_pairs(self) -> bool:
         """A tile of half as many lanes can work on two vectors in a cycle."""
-        return not self.aligned and self.pixels == 1 and 2 * self.packed_rows < self.rows
+        return (
+            not self.aligned
+            and self.pixels == 1
+            and self.banks == self.rows
+            and 2 * self.packed_rows < self.rows
+        )
 
     @property
     def takes_depthwise(self) -> bool:
@@ -438,9 +453,14 @@ class Configuration:
         return self.lanes >> self.halved_tables
 
     @property
+    def banks(self) -> int:
+        """Byte-wide banks of the activation memory, B: R, or the next power of two."""
+        return 1 << (self.rows - 1).bit_length()
+
+    @property
     def slots(self) -> int:
         """Groups of L banks side by side in the activation memory."""
-        return self.rows // self.lanes
+        return self.banks // self.lanes
 
     @property
     def tile_words(self) -> int:

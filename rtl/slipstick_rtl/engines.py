@@ -27,7 +27,7 @@ class EngineTraits:
     copies_tables : bool
         TABLE copies a part of a table. Otherwise it notes where the whole table lies.
     aligned : bool
-        A window's lanes are one word of memory. Otherwise any bytes that lie in R banks.
+        A window's lanes are one word of memory. Otherwise any bytes that lie in different banks.
     accumulator_banks : int
         Banks that instructions may name, from 0 up.
     smallest_rows : int

@@ -23,7 +23,7 @@ INSTRUCTION_BITS = 32 * WORDS_PER_INSTRUCTION
 class Opcode(IntEnum):
     """The operation of an instruction.
 
-    R, C, P, L, W are the configuration's rows, columns, pixels, lanes, weight_rows.
+    R, C, P, L, W, B are the configuration's rows, columns, pixels, lanes, weight_rows, banks.
     """
 
     HALT = 0
@@ -65,7 +65,7 @@ class Opcode(IntEnum):
     contents between runs. Lanes count ``c`` up to ``channels``, then ``kx`` up to
     ``kernel_x``, then ``ky``; with ``align_tap`` the lanes left in a tile when ``c`` wraps are
     idle (their weights must be zero), with ``align_row`` those left when ``kx`` wraps. The address
-    of lane r must be congruent to that of lane 0 plus r, modulo R, for every lane that counts.
+    of lane r must be congruent to that of lane 0 plus r, modulo B, for every lane that counts.
     With ``diagonal`` a tile's weights are a single word: row r, column r mod C takes byte
     (r div (R / W)) * C + r mod C, the others are zero (depthwise), and weight_address advances by
     one word a tile. With ``whole_words`` the channels are a multiple of W, and W lanes are taken a
@@ -78,7 +78,7 @@ class Opcode(IntEnum):
     With ``pairs`` (where the configuration ``takes_pairs``) the first tile has R / 2 lanes only,
     and takes two vectors in a cycle, columns 2k and 2k + 1: rows R / 2 and up work on the second
     one, and must hold the same weights as the rows R / 2 above them. ``groups`` is even then,
-    column_step congruent to R / 2 modulo R, and there is no accumulate and no alignment.
+    column_step congruent to R / 2 modulo B, and there is no accumulate and no alignment.
 
     There are two banks of ``accumulator_depth`` words, or, as ``parts`` says, each has two or four
     parts of equal size: bank b is half b mod 2, part b div 2 of it. With several pixels there are
@@ -108,13 +108,13 @@ class Opcode(IntEnum):
 
     So ``stride_x`` and ``column_step`` lead from a stream column to the next, and ``skip`` is the
     stride in stream columns. There is one tile, whose other weights must be zero; channels are C,
-    kernel_x is 1, tap_step_y is congruent to C modulo R; with skip 1 and several rows, the second
+    kernel_x is 1, tap_step_y is congruent to C modulo B; with skip 1 and several rows, the second
     row of a block is where dilation_y and tap_step_y lead: stride_y and row_step must be the same.
     There is no accumulate, no diagonal, no pairs and no alignment.
 
     With kernel_x 2 there are C / 2 channels only, of two places of the input: those of columns
     C / 2 and up are read tap_step_x bytes and dilation_x input columns further on, the former
-    congruent to C / 2 modulo R.
+    congruent to C / 2 modulo B.
 
     With ``kept_rows`` too, an output row begins two kernel rows below the one before, and a block
     takes five input rows: the array keeps the last one for the next block, whose first it is. The

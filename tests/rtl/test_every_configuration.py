@@ -23,7 +23,8 @@ def draw_configuration(generator: random.Random) -> Configuration:
     """Draws fields until they break no rule."""
     while True:
         compact = generator.random() < 0.2
-        rows, columns = generator.choice(_powers(2, 64)), generator.choice(_powers(4, 64))
+        rows = generator.choice((*_powers(2, 64), 6, 12, 24, 48))
+        columns = generator.choice(_powers(4, 64))
         fields: dict[str, Any] = {
             "rows": rows,
             "columns": columns,

@@ -5,13 +5,14 @@ from typing import Any
 from hypothesis import strategies as st
 from slipstick_rtl.config import Configuration
 
-SIZES = (4, 8, 16, 32)
+SIZES = (4, 8, 16)
+ROWS = (*SIZES, 12, 24, 32)
 
 
 @st.composite
 def configurations(draw, pixels: tuple[int, ...], **memories: Any) -> Configuration:
     """A pipelined engine; ``memories`` are its sizes, or strategies that draw them."""
-    rows, columns = draw(st.sampled_from(SIZES)), draw(st.sampled_from(SIZES[:3]))
+    rows, columns = draw(st.sampled_from(ROWS)), draw(st.sampled_from(SIZES))
     weight_rows = draw(st.sampled_from([n for n in (1, 2, 4) if n <= rows // 4]))
     cells = weight_rows * columns % 8 == 0
     return Configuration(

@@ -154,7 +154,7 @@ def block_rams(configuration: Configuration) -> dict[str, int]:
     return {
         "weights": weight_blocks * _blocks(c.weight_words, weight_bits),
         # a copy for each of the P bytes that are read in a cycle
-        "activations": c.pixels * c.rows * _blocks(c.activation_bytes // c.rows, 8),
+        "activations": c.pixels * c.banks * _blocks(c.activation_bytes // c.banks, 8),
         "accumulators": 2 * c.columns * _blocks(c.accumulator_depth, _ACCUMULATOR_BITS * c.pixels),
         "tables": c.tables * _blocks(_TABLE_WORDS, _TABLE_BITS),
         "instructions": _blocks(c.instruction_words, _INSTRUCTION_BITS),

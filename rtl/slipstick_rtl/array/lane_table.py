@@ -142,8 +142,12 @@ class LaneTable(wiring.Component):
             completed.eq(walking & before_last),
         ]
         with m.If(walking):
-            # wraps after the last; which is known a step before, as much hangs on it
+            # the last is known a step before, as much hangs on it
             m.d.sync += [place.eq(self._behind(place, fields)), last.eq(before_last)]
+            # powers of two wrap
+            if rows & (rows - 1):
+                with m.If(last):
+                    m.d.sync += place.eq(0)
         with m.If(first_half):
             m.d.sync += [place.eq(rows // 2), last.eq(0)]
         return place

@@ -18,13 +18,13 @@ class WindowGather(wiring.Component):
     """One pixel's R bytes: addresses, rotation into banks and back, padding.
 
     Lane r's address is the window's plus the lane's offset. All of them lie in different banks,
-    as each is congruent to lane 0's plus r modulo R: so one rotation brings addresses to banks,
-    and its inverse brings bytes to lanes.
+    as each is congruent to lane 0's plus r modulo B: so one rotation brings addresses to banks,
+    and its inverse brings bytes to lanes. Banks of no lane are given any row, and not used.
 
     Parameters
     ----------
-    rows : int
-        R.
+    rows, banks : int
+        R and B, a power of two from R up.
     address_bits : int
     lanes : data.ArrayLayout
         Of the lane table.
@@ -53,9 +53,11 @@ class WindowGather(wiring.Component):
     bank_bytes: data.View
     o: data.View
 
-    def __init__(self, *, rows: int, address_bits: int, lanes: data.ArrayLayout) -> None:
+    def __init__(
+        self, *, rows: int, banks: int, address_bits: int, lanes: data.ArrayLayout
+    ) -> None:
         self._rows, self._address_bits = rows, address_bits
-        self._bank_bits = exact_log2(rows)
+        self._bank_bits = exact_log2(banks)
         self._row_bits = address_bits - self._bank_bits
         super().__init__(
             {
@@ -66,13 +68,13 @@ class WindowGather(wiring.Component):
                 "height": In(16),
                 "width": In(16),
                 "padding": In(signed(8)),
-                "bank_rows": Out(data.ArrayLayout(self._row_bits, rows)),
-                "bank_bytes": In(data.ArrayLayout(8, rows)),
+                "bank_rows": Out(data.ArrayLayout(self._row_bits, banks)),
+                "bank_bytes": In(data.ArrayLayout(8, banks)),
                 "o": Out(data.ArrayLayout(signed(8), rows)),
             }
         )
-        self._to_banks = Rotator(width=self._row_bits, count=rows, right=True)
-        self._to_lanes = Rotator(width=8, count=rows)
+        self._to_banks = Rotator(width=self._row_bits, count=banks, right=True)
+        self._to_lanes = Rotator(width=8, count=banks)
 
     @property
     def latency(self) -> int:
@@ -141,7 +143,7 @@ class WindowReader(wiring.Component):
         As the pixel counter gives them.
     height, width, padding : In
     bank_rows, bank_bytes : Out, In
-        [P][R], the activation memory's port A.
+        [P][B], the activation memory's port A.
     o : Out
         [P][R] operands, ``latency`` cycles after ``base``.
     """
@@ -158,16 +160,21 @@ class WindowReader(wiring.Component):
 
     def __init__(self, *, configuration: Configuration, address_bits: int) -> None:
         c = configuration
-        row_bits = address_bits - exact_log2(c.rows)
+        row_bits = address_bits - exact_log2(c.banks)
         self._windows = c.windows
         self.table = LaneTable(configuration=c, address_bits=address_bits)
         self._gathers = [
-            WindowGather(rows=c.rows, address_bits=address_bits, lanes=self.table.lanes.shape())
+            WindowGather(
+                rows=c.rows,
+                banks=c.banks,
+                address_bits=address_bits,
+                lanes=self.table.lanes.shape(),
+            )
             for _ in range(c.pixels)
         ]
 
-        def grid(word: ShapeLike) -> data.ArrayLayout:
-            return data.ArrayLayout(data.ArrayLayout(word, c.rows), c.pixels)
+        def grid(word: ShapeLike, count: int) -> data.ArrayLayout:
+            return data.ArrayLayout(data.ArrayLayout(word, count), c.pixels)
 
         super().__init__(
             {
@@ -177,9 +184,9 @@ class WindowReader(wiring.Component):
                 "height": In(16),
                 "width": In(16),
                 "padding": In(signed(8)),
-                "bank_rows": Out(grid(row_bits)),
-                "bank_bytes": In(grid(8)),
-                "o": Out(grid(signed(8))),
+                "bank_rows": Out(grid(row_bits, c.banks)),
+                "bank_bytes": In(grid(8, c.banks)),
+                "o": Out(grid(signed(8), c.rows)),
             }
         )
 

@@ -8,6 +8,7 @@ from ..config import Configuration
 from ..fpga.ecp5.cores import (
     LARGE,
     LARGE_LNS,
+    LARGE_LNS5,
     MEDIUM,
     MEDIUM_WITH_PRODUCTS,
     SIXTEEN_LANES,
@@ -111,6 +112,12 @@ _LNS6 = Variant(
     configuration=clocked(LARGE_LNS, 80_000_000),
 )
 
+_LNS5 = Variant(
+    suffix="lns5",
+    description="ULX3S with the LFE5U-85F: logarithms of 5 bits, 768 elements",
+    configuration=clocked(LARGE_LNS5, 100_000_000),
+)
+
 _SIXTEEN_LANES = Variant(
     suffix="16-lanes",
     description="ULX3S with the LFE5U-85F: convolutions faster, fully connected layers slower",
@@ -143,6 +150,6 @@ BOARDS = (
         ECP5_85F,
         LARGE,
         ": ResNet-8 on the chip",
-        (_SIXTEEN_LANES, _LNS6, _ETHERNET, _sdram("85F", LARGE, hertz=_LARGE_DRAM_HZ)),
+        (_SIXTEEN_LANES, _LNS6, _LNS5, _ETHERNET, _sdram("85F", LARGE, hertz=_LARGE_DRAM_HZ)),
     ),
 )

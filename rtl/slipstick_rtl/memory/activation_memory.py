@@ -1,4 +1,4 @@
-"""The activation memory: R byte-wide banks, a port for windows and a port for everything else."""
+"""The activation memory: B byte-wide banks, a port for windows and a port for everything else."""
 
 from typing import Any
 
@@ -23,9 +23,9 @@ WINDOW_READ_LATENCY = 2
 
 
 class ActivationMemory(wiring.Component):
-    """Byte ``a`` lies in bank ``a mod R``, row ``a div R``.
+    """Byte ``a`` lies in bank ``a mod B``, row ``a div B``.
 
-    Port A gives P x R bytes a cycle, every bank at its own row. Port B moves L aligned bytes a
+    Port A gives P x B bytes a cycle, every bank at its own row. Port B moves L aligned bytes a
     cycle for the post-processor, and a byte for the link, which waits if it wants the same banks.
 
     Parameters
@@ -35,9 +35,9 @@ class ActivationMemory(wiring.Component):
     Members
     -------
     window_rows : In
-        [P][R] row addresses, one a bank.
+        [P][B] row addresses, one a bank.
     window_data : Out
-        [P][R] bytes in bank order, WINDOW_READ_LATENCY cycles later.
+        [P][B] bytes in bank order, WINDOW_READ_LATENCY cycles later.
     write : In
         ``enable, address, data`` of L bytes at a multiple of L.
     read : In
@@ -75,7 +75,7 @@ class ActivationMemory(wiring.Component):
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
         address = exact_log2(c.activation_bytes)
-        row = address - exact_log2(c.rows)
+        row = address - exact_log2(c.banks)
         dma = {
             "dma_writes": In(stream.Signature(slice_write_layout(c))),
             "dma_reads": In(stream.Signature(address)),
@@ -85,8 +85,8 @@ class ActivationMemory(wiring.Component):
         super().__init__(
             {
                 **(dma if c.dram else {}),
-                "window_rows": In(data.ArrayLayout(data.ArrayLayout(row, c.rows), c.pixels)),
-                "window_data": Out(data.ArrayLayout(data.ArrayLayout(8, c.rows), c.pixels)),
+                "window_rows": In(data.ArrayLayout(data.ArrayLayout(row, c.banks), c.pixels)),
+                "window_data": Out(data.ArrayLayout(data.ArrayLayout(8, c.banks), c.pixels)),
                 "write": In(write_layout(c)),
                 "read": In(data.StructLayout({"enable": 1, "address": address})),
                 "read_data": Out(8 * c.lanes),
@@ -103,8 +103,8 @@ class ActivationMemory(wiring.Component):
         m.submodules.arbiter = arbiter = PortArbiter(configuration=self._configuration)
         self._queue_link(m, arbiter)
         m.d.comb += [arbiter.write.eq(self.write), arbiter.read.eq(self.read)]
-        row_bytes = Signal(8 * self._configuration.rows)
-        for k in range(self._configuration.rows):
+        row_bytes = Signal(8 * self._configuration.banks)
+        for k in range(self._configuration.banks):
             self._add_bank(m, k, arbiter, row_bytes.word_select(k, 8))
         self._choose(m, arbiter, row_bytes)
         return m
@@ -200,7 +200,7 @@ class ActivationMemory(wiring.Component):
         """Bank ``k``: its windows of port A, and its byte ``row_byte`` of port B's row."""
         c = self._configuration
         m.submodules[f"bank_{k}"] = bank = momentary_memory(
-            8, c.activation_bytes // c.rows, silicon=c.silicon
+            8, c.activation_bytes // c.banks, silicon=c.silicon
         )
         writer, reader = bank.write_port(), bank.read_port()
         row = arbiter.rows[k // c.lanes]
@@ -231,6 +231,6 @@ class ActivationMemory(wiring.Component):
         slot = byte[exact_log2(lanes) :]
         slots = [row_bytes.word_select(k, 8 * lanes) for k in range(self._configuration.slots)]
         m.d.sync += self.read_data.eq(Array(slots)[slot])
-        # out of L, not of R: the link's byte is chosen a cycle later
+        # out of L, not of B: the link's byte is chosen a cycle later
         lane = delay(m, byte[: exact_log2(lanes)], 1, "lane")
         m.d.sync += self.link_read_data.eq(self.read_data.word_select(lane, 8))

@@ -10,7 +10,7 @@ from ..primitives.stream_queue import StreamQueue
 from .port_arbiter import slice_write_layout
 
 BLOCKED_DEPTH = 17
-"""Slices: the post-processor may keep a slot for as many cycles as they have rows of R bytes. One
+"""Slices: the post-processor may keep a slot for as many cycles as they have rows of B bytes. One
 is in the register of the queue; the other 16 need no comparison at the end of their memory."""
 
 
@@ -18,7 +18,7 @@ class BlockedSlices(wiring.Component):
     """Passes slices on in their order, but for those whose slot is busy: these wait in a queue.
 
     The post-processor writes a slice of its results' channels after the other, so a layer with a
-    pixel pitch of a multiple of R keeps it in one slot for many cycles. All slices that wait are of
+    pixel pitch of a multiple of B keeps it in one slot for many cycles. All slices that wait are of
     one slot, and leave as soon as it is free. Those of other slots pass them meanwhile; those of
     the same slot join them.
 
@@ -35,7 +35,7 @@ class BlockedSlices(wiring.Component):
     -------
     i : In(stream of slice_write_layout)
         Its ready is a register.
-    busy : In(R / L)
+    busy : In(B / L)
         The slots that the post-processor uses in this cycle.
     o : Out(valid, payload of slice_write_layout)
         A slice of a slot that is not busy: it is written in this cycle.
@@ -101,7 +101,7 @@ class BlockedSlices(wiring.Component):
 
     def _slot(self, payload: data.View) -> Value:
         lane_bits = exact_log2(self._configuration.lanes)
-        return payload.address[lane_bits : exact_log2(self._configuration.rows)]
+        return payload.address[lane_bits : exact_log2(self._configuration.banks)]
 
     def _busy(self, payload: data.View) -> Value:
         return self.busy.bit_select(self._slot(payload), 1)

@@ -27,7 +27,7 @@ class PortArbiter(wiring.Component):
         uses its slot; a read, in cycles in which the post-processor wants nothing. With DRAM a
         read goes on beside the post-processor's write to another slot as well: a run may write
         every cycle, and the DMA's list must come to its next transfer meanwhile.
-    busy : Out(R / L)
+    busy : Out(B / L)
         The slots that the post-processor uses in this cycle.
     rows, enables, bytes : Out
         For the banks, one cycle later; ``rows`` has one of each slot.
@@ -54,7 +54,7 @@ class PortArbiter(wiring.Component):
     def __init__(self, *, configuration: Configuration) -> None:
         self._configuration = c = configuration
         address = exact_log2(c.activation_bytes)
-        self._byte_bits = exact_log2(c.rows)
+        self._byte_bits = exact_log2(c.banks)
         super().__init__(
             {
                 "write": In(write_layout(c)),
@@ -63,8 +63,8 @@ class PortArbiter(wiring.Component):
                 "link_reads": In(stream.Signature(address)),
                 "busy": Out(c.slots),
                 "rows": Out(data.ArrayLayout(address - self._byte_bits, c.slots)),
-                "enables": Out(c.rows),
-                "bytes": Out(8 * c.rows),
+                "enables": Out(c.banks),
+                "bytes": Out(8 * c.banks),
                 "byte": Out(self._byte_bits),
                 "link_reading": Out(1),
                 **({"reading": Out(c.slots)} if c.silicon else {}),

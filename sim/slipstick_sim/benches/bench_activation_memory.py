@@ -39,6 +39,7 @@ BENCH = Bench(
         {"rows": 16, "lanes": 4},
         {"rows": 8, "lanes": 8},
         {"rows": 16, "lanes": 8},
+        {"rows": 12, "lanes": 4},
         {"rows": 32, "lanes": 8, "dram": "MT48LC16M16"},
     ),
 )
@@ -54,7 +55,7 @@ class _Memory:
     def __init__(self, dut: Any, seed: int, stall: float = 0.0) -> None:
         self._dut = dut
         self._configuration = c = _configuration(parameters())
-        self.lanes, self.rows = c.lanes, c.rows
+        self.lanes, self.banks = c.lanes, c.banks
         self.draw = random.Random(seed)
         self.bytes = np.zeros(_BYTES, np.uint8)
         self.has_dma = bool(c.dram)
@@ -183,7 +184,7 @@ async def keeps_every_byte(
     if memory.has_dma:
         await memory.clear_dma()
         exercising = cocotb.start_soon(memory.exercise_dma(40))
-    places = list(range(40, 40 + 5 * memory.rows))
+    places = list(range(40, 40 + 5 * memory.banks))
     for _ in range(30):
         first = memory.draw.randrange(memory.link_end - 24)
         places += range(first, first + memory.draw.randrange(1, 24))
@@ -216,7 +217,7 @@ async def keeps_every_byte(
 async def goes_on_beside_the_post_processor(dut: Any, pitch_slots: int) -> None:
     """A byte a cycle, nearly, while every cycle has a write of the post-processor."""
     memory = _Memory(dut, 3)
-    if memory.rows // memory.lanes < 4 or memory.has_dma:
+    if memory.banks // memory.lanes < 4 or memory.has_dma:
         return
     await memory.start()
     draining = cocotb.start_soon(_drain_for_ever(memory, 96, pitch_slots * memory.lanes))

@@ -34,6 +34,7 @@ BENCH = Bench(
     test_module=__name__,
     parameters=(
         {"pixels": 1, "rows": 8, "columns": 8},
+        {"rows": 12, "columns": 8, "weight_rows": 2, "number_format": "lns1+2+2", DEVICE: ECP5},
         {"rows": 8, "columns": 4, "multiplier": "lut", "weight_rows": 2, "packed_rows": 3}
         | {DEVICE: ECP5},
         {"pixels": 2, "rows": 4, "columns": 4, "number_format": "lns1+3+2", DEVICE: ECP5},
@@ -48,6 +49,7 @@ BENCH = Bench(
     ),
     thorough=(
         {"pixels": 2, "rows": 4, "columns": 4, "multiplier": "lut"},
+        {"rows": 24, "columns": 8, "weight_rows": 4, "multiplier": "lut", "packed_rows": 5},
         {"rows": 16, "columns": 4, "multiplier": "lut", "weight_rows": 4, "packed_rows": 6},
         {"pixels": 2, "rows": 8, "columns": 4, "weight_rows": 2, "packed_rows": 8},
         {"rows": 8, "columns": 8, "multiplier": "lut", "weight_rows": 2, "packed_rows": 3}

@@ -44,6 +44,7 @@ BENCH = Bench(
     test_module=__name__,
     parameters=(
         {"pixels": 2, "rows": 8, "columns": 4, "lanes": 4},
+        {"rows": 12, "columns": 4, "lanes": 4, "weight_rows": 2, "number_format": "lns1+2+2"},
         {"rows": 8, "columns": 4, "lanes": 4, "weight_rows": 2, "packed_rows": 3}
         | {"multiplier": "lut", "ninth_bits": 1, DEVICE: ECP5},
     ),

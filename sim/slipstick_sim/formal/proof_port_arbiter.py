@@ -58,7 +58,7 @@ class WritesWhatIsAddressed(wiring.Component):
         both = self.link_writes.valid & self.link_reads.valid
         busy = self.write.enable | self.read
         bits, lane_bits = (
-            exact_log2(self._configuration.rows),
+            exact_log2(self._configuration.banks),
             exact_log2(self._configuration.lanes),
         )
         used = Mux(self.write.enable, self.write.address, self.read_address)
@@ -95,7 +95,7 @@ class WritesWhatIsAddressed(wiring.Component):
 
     def _check_banks(self, m: Module, arbiter: Any, link_write: Value, link_read: Value) -> None:
         """Asserts what the banks get, one cycle later, byte by byte."""
-        bits = exact_log2(self._configuration.rows)
+        bits = exact_log2(self._configuration.banks)
         wrote, read, link_wrote, link_has_read = Signal(), Signal(), Signal(), Signal()
         address, link_address = Signal.like(self.read_address), Signal.like(self.read_address)
         link_sent, sent = Signal.like(self.write.data), Signal.like(self.write.data)
@@ -119,7 +119,7 @@ class WritesWhatIsAddressed(wiring.Component):
             Assert(arbiter.link_reading == link_has_read, "a link read is not told from others"),
         ]
         lane_bits = exact_log2(self._configuration.lanes)
-        for k in range(self._configuration.rows):
+        for k in range(self._configuration.banks):
             enable, told = arbiter.enables[k], arbiter.bytes.word_select(k, 8)
             row = arbiter.rows[k // self._configuration.lanes]
             here = address[lane_bits:bits] == k // self._configuration.lanes
@@ -212,7 +212,7 @@ class KeepsTheOrderOfAPlace(wiring.Component):
         m = Module()
         m.submodules.blocked = blocked = BlockedSlices(configuration=SMALL, depth=2)
         connect(m, flipped(self.i), blocked.i)
-        bits, lane_bits = exact_log2(SMALL.rows), exact_log2(SMALL.lanes)
+        bits, lane_bits = exact_log2(SMALL.banks), exact_log2(SMALL.lanes)
         watched, given = Signal.like(self.watched), blocked.o.payload
         known, taken, written, began = Signal(), Signal(8), Signal(8), Signal()
         slot = given.address[lane_bits:bits]

@@ -78,7 +78,7 @@ class PreparedConvolve:
             return
         used = _used_lanes(reduction, matrix)
         offsets = lane_offsets(instruction, reduction)
-        _check_lanes(used, reduction, offsets)
+        _check_lanes(used, reduction, offsets, configuration)
         ky, kx, _, _ = reduction
         self._weights = np.ascontiguousarray(
             matrix[used.reshape(-1)], dtype=self._arithmetic.operand
@@ -236,13 +236,18 @@ def _used_lanes(reduction: tuple[np.ndarray, ...], matrix: np.ndarray) -> np.nda
     return counts & useful[tap]
 
 
-def _check_lanes(used: np.ndarray, reduction: tuple[np.ndarray, ...], offsets: np.ndarray) -> None:
-    wrong = used & ~congruent(offsets)
+def _check_lanes(
+    used: np.ndarray,
+    reduction: tuple[np.ndarray, ...],
+    offsets: np.ndarray,
+    configuration: Configuration,
+) -> None:
+    wrong = used & ~congruent(offsets, configuration)
     if wrong.any():
         tile, lane = np.argwhere(wrong)[0]
         ky, kx, c, _ = (int(part[tile, lane]) for part in reduction)
         raise ValueError(
             f"lane {lane} of tile {tile} (ky {ky}, kx {kx}, channel {c}) must lie at lane 0's"
-            f" address plus {lane}, modulo {offsets.shape[1]}, not at"
+            f" address plus {lane}, modulo {configuration.banks}, not at"
             f" {offsets[tile, lane] - offsets[tile, 0]:+d}"
         )

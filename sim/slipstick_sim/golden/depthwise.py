@@ -26,9 +26,9 @@ def check_depthwise(instruction: Mapping[str, int], configuration: Configuration
         raise ValueError(f"depthwise must be 0 with {', '.join(barred)}, not 1")
     halves = 2 if instruction["kernel_x"] == 2 else 1
     rules = (("reduction_tiles", 1), ("kernel_x", halves), ("channels", c.columns // halves))
-    if halves == 2 and (instruction["tap_step_x"] - c.columns // 2) % c.rows:
+    if halves == 2 and (instruction["tap_step_x"] - c.columns // 2) % c.banks:
         raise ValueError(
-            f"tap_step_x must be {c.columns // 2} modulo {c.rows} with depthwise, not"
+            f"tap_step_x must be {c.columns // 2} modulo {c.banks} with depthwise, not"
             f" {instruction['tap_step_x']}"
         )
     for name, value in rules:
@@ -36,9 +36,9 @@ def check_depthwise(instruction: Mapping[str, int], configuration: Configuration
             raise ValueError(
                 f"{name} of a depthwise CONVOLVE must be {value}, not {instruction[name]}"
             )
-    if (instruction["tap_step_y"] - c.columns) % c.rows:
+    if (instruction["tap_step_y"] - c.columns) % c.banks:
         raise ValueError(
-            f"tap_step_y must be {c.columns} modulo {c.rows} with depthwise, not"
+            f"tap_step_y must be {c.columns} modulo {c.banks} with depthwise, not"
             f" {instruction['tap_step_y']}"
         )
     if instruction.get("joined"):

@@ -70,9 +70,9 @@ def _check_pairs(instruction: Mapping[str, int], configuration: Configuration) -
         raise ValueError(f"pairs must be 0 with {', '.join(barred) or 'diagonal'}, not 1")
     if instruction["groups"] % 2:
         raise ValueError(f"groups must be even with pairs, not {instruction['groups']}")
-    if (instruction["column_step"] - half) % configuration.rows:
+    if (instruction["column_step"] - half) % configuration.banks:
         raise ValueError(
-            f"column_step must be {half} modulo {configuration.rows} with pairs, not"
+            f"column_step must be {half} modulo {configuration.banks} with pairs, not"
             f" {instruction['column_step']}"
         )
 
@@ -83,10 +83,10 @@ def lane_offsets(instruction: Mapping[str, int], reduction: Lanes) -> np.ndarray
     return ky * instruction["tap_step_y"] + kx * instruction["tap_step_x"] + c
 
 
-def congruent(offsets: np.ndarray) -> np.ndarray:
-    """Tells which lanes r the memory's banks can deliver: at lane 0's address plus r, mod R."""
-    rows = offsets.shape[1]
-    return (offsets - np.arange(rows) - offsets[:, :1]) % rows == 0
+def congruent(offsets: np.ndarray, configuration: Configuration) -> np.ndarray:
+    """Tells which lanes r the memory's banks can deliver: at lane 0's address plus r, mod B."""
+    distances = offsets - offsets[:, :1] - np.arange(configuration.rows)
+    return distances % configuration.banks == 0
 
 
 def window_vectors(
@@ -132,7 +132,7 @@ def window_vectors(
     bytes_read = activations[address % configuration.activation_bytes]
     vectors = np.where(inside & counts, bytes_read, np.int8(instruction["padding_value"]))
     shape = (len(offsets), instruction["rows"], instruction["groups"])
-    defined = reduction[3] & congruent(offsets)
+    defined = reduction[3] & congruent(offsets, configuration)
     tiles = list(vectors.reshape(*shape, configuration.pixels, configuration.rows))
     if instruction.get("pairs"):
         half = configuration.rows // 2

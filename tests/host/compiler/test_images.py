@@ -124,7 +124,7 @@ def test_taps_of_a_depthwise_layer_share_tiles_where_they_can(sizes, pitches, ti
     (convolution,) = operations
     assert isinstance(convolution, Convolution)
     tile = channel_tiles(convolution, pitches, configuration)[0]
-    assert tile.reduction.tiles == tiles and tile.reduction.is_legal(rows)
+    assert tile.reduction.tiles == tiles and tile.reduction.is_legal(configuration)
     words = weight_words(convolution, tile, pitches[1], configuration)
     assert words.shape == (tiles, chains, columns)
     weights = convolution.weights[: tile.count]

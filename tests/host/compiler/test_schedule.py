@@ -201,7 +201,7 @@ def test_reduction_counts_lanes_as_densely_as_banks_allow(channels, pitches, til
         sides=(32, 32),
     )  # fmt: skip
     reduction = choose_reduction(convolution, 0, channels, pitches, Configuration())
-    assert reduction.tiles == tiles and reduction.is_legal(16)
+    assert reduction.tiles == tiles and reduction.is_legal(Configuration())
     assert (reduction.align_row, reduction.align_tap) == (aligned == "row", aligned == "tap")
 
 

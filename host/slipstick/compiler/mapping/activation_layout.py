@@ -209,7 +209,7 @@ def assign_pitches(
         for extra in sorted(extras):
             widest = max(b.view.width * (round_up(b.view.channels, fill) + extra) for b in group)
             smallest = round_up(widest, step)
-            more = configuration.rows if consumers and group[0].view.height > 1 else 0
+            more = configuration.banks if consumers and group[0].view.height > 1 else 0
             candidates += [
                 (row_pitch, extra) for row_pitch in range(smallest, smallest + more + 1, step)
             ]
@@ -223,7 +223,7 @@ def assign_pitches(
 def _stay_in_slot(group: Iterable[Buffer], step: int, configuration: Configuration) -> bool:
     """Tells whether all pixels begin in the same slot, and there are others (``PortArbiter``)."""
     pitches = (round_up(b.view.channels, step) for b in group)
-    return configuration.slots > 1 and not any(pitch % configuration.rows for pitch in pitches)
+    return configuration.slots > 1 and not any(pitch % configuration.banks for pitch in pitches)
 
 
 def _spare(
@@ -237,7 +237,7 @@ def _spare(
     if not any(is_diagonal(reader, configuration) for reader in readers):
         return 0
     pitch = round_up(channels.pop(), step)
-    spare = (columns - pitch) % rows
+    spare = (columns - pitch) % configuration.banks
     largest = max(b.view.pixels for b in group) * (pitch + spare)
     small = SPARES_SHARE * largest <= configuration.activation_bytes
     return spare if small and not spare % step else 0

@@ -146,7 +146,7 @@ def slidings(
         return
     if convolution.apart and pitches is not None:
         distance = convolution.apart * pitches[1]
-        if (distance - configuration.columns // 2) % configuration.rows:
+        if (distance - configuration.columns // 2) % configuration.banks:
             return
     for along in (1,) if convolution.apart else (1, 0):
         across = 1 - along
@@ -158,7 +158,7 @@ def slidings(
         if skip == 1 and stride[across] != dilation[across]:
             continue
         pitch = configuration.columns if pitches is None else pitches[across]
-        if (dilation[across] * pitch - configuration.columns) % configuration.rows == 0:
+        if (dilation[across] * pitch - configuration.columns) % configuration.banks == 0:
             joins = skip == 1 and not convolution.apart and all(_padded_ends(convolution, along))
             yield Sliding(along, skip, joins=joins)
             yield from _kept(convolution, configuration, along)

@@ -85,22 +85,23 @@ class Reduction:
         ky, kx = np.divmod(tap, self.kernel[1])
         return ky, kx, c, (within < self.segment) & (ky < self.kernel[0]) & first
 
-    def is_legal(self, rows: int, *, aligned: bool = False) -> bool:
+    def is_legal(self, configuration: Configuration) -> bool:
         """Tells whether an instruction holds it and the memory delivers every lane.
 
-        Lane r must lie at lane 0's address + r, modulo R; or exactly there, lane 0's a multiple of
+        Lane r must lie at lane 0's address + r, modulo B; or exactly there, lane 0's a multiple of
         R, and in the same tap, if the hardware's windows are ``aligned``.
         """
+        rows = configuration.rows
         if self.kernel[1] > LARGEST_KERNEL_WIDTH or max(self.tiles, self.channels) > LARGEST_COUNT:
             return False
         ky, kx, c, counts = self.lanes(rows)
         offset = (ky * self.steps[0] + kx * self.steps[1] + c).reshape(-1, rows)
-        if aligned:
+        if configuration.aligned:
             tap = (ky * self.kernel[1] + kx).reshape(-1, rows)
             wrong = offset != offset[:, :1] // rows * rows + np.arange(rows)
             wrong |= tap != tap[:, :1]
         else:
-            wrong = (offset - offset[:, :1] - np.arange(rows)) % rows != 0
+            wrong = (offset - offset[:, :1] - np.arange(rows)) % configuration.banks != 0
         return not (wrong & counts.reshape(-1, rows)).any()
 
 
@@ -140,14 +141,14 @@ def _candidates(
 
 def _takes_pairs(convolution: Convolution, pixel_pitch: int, configuration: Configuration) -> bool:
     """Tells whether neighbours may be two vectors of a cycle, in the two halves of the banks."""
-    rows, step = configuration.rows, convolution.stride[1] * pixel_pitch
+    step = convolution.stride[1] * pixel_pitch
     return (
         configuration.takes_pairs
         and not convolution.accumulates
         and convolution.output.width % (4 if convolution.source_apart else 2) == 0
         and configuration.accumulator_depth % 2 == 0
         and convolution.output.width <= LARGEST_PAIRED
-        and (step - rows // 2) % rows == 0
+        and (step - configuration.rows // 2) % configuration.banks == 0
     )
 
 
@@ -212,9 +213,7 @@ def choose_reduction(
         found = _diagonal_candidates(convolution, first, count, pitches, configuration)
     else:
         found = _candidates(convolution, first, count, pitches, configuration)
-    legal = sliding + [
-        reduction for reduction in found if reduction.is_legal(rows, aligned=configuration.aligned)
-    ]
+    legal = sliding + [reduction for reduction in found if reduction.is_legal(configuration)]
     if not legal:
         raise CapacityError(
             f"layer {convolution.node.name!r}: its reduction over kernel {convolution.kernel} and"

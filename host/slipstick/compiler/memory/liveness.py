@@ -191,7 +191,7 @@ class Arranger:
             end = max(piece.offset + piece.bytes for piece in pieces)
             blocks.append(Block(root, end, first, last, pieces))
         titles = [self._title(moment) for moment in self._arrangement.moments]
-        alignment = max(configuration.rows, configuration.lanes)
+        alignment = max(configuration.banks, configuration.lanes)
         room = configuration.activation_bytes if self._room is None else self._room
         limits = (room, alignment, titles)
         if self._returning:
@@ -385,7 +385,7 @@ class Arranger:
             written = min(first + rows, height) * result.row_pitch
             needed = max(first * convolution.stride[0] - convolution.padding[0], 0)
             lag = max(lag, written - min(needed, source.view.height) * source.row_pitch)
-        alignment = max(configuration.rows, configuration.lanes)
+        alignment = max(configuration.banks, configuration.lanes)
         overlaps.join(result.name, source.name, -(-lag // alignment) * alignment)
         self._arrangement.row_tiles[convolution.result] = tiles
 

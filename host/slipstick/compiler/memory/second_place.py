@@ -28,7 +28,7 @@ _WORD_BYTES = 16
 
 def word_bytes(configuration: Configuration) -> int:
     """Bytes of the widest word of the activation memory, or a multiple."""
-    return max(configuration.rows, configuration.lanes, configuration.columns, _WORD_BYTES)
+    return max(configuration.banks, configuration.lanes, configuration.columns, _WORD_BYTES)
 
 
 @dataclass(frozen=True)

@@ -108,3 +108,15 @@ LARGE_LNS = replace(
     packed_rows=0,
 )
 """For an 85F, with logarithms of 6 bits."""
+
+LARGE_LNS5 = replace(
+    # elements of 46 look-up tables: half as many rows again, each tap of three pixels in a tile
+    LARGE_LNS,
+    rows=48,
+    lanes=16,
+    number_format="lns1+2+2",
+    weight_bytes=1 << 17,
+    weight_rows=2,
+)
+"""For an 85F, with logarithms of 5 bits: 768 elements. Sums leave the array in half the time.
+Activations lie in 64 banks, which take block RAMs from the weights."""

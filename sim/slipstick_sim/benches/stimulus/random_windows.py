@@ -56,7 +56,7 @@ def random_windows(
     out_rows, groups = (1, 1) if draw(0, 2) == 0 else (draw(1, 6), draw(1, 6))
     if pairs:
         groups = 2 * draw(1, 3)
-        if kernel.stride_x * kernel.channels % rows != rows // 2:
+        if kernel.stride_x * kernel.channels % configuration.banks != rows // 2:
             return None
     base = draw(0, 1024) // rows * rows
     outside = base + height * row_pitch > configuration.activation_bytes
@@ -107,7 +107,7 @@ def _row_pitch(kernel: _Kernel, width: int, configuration: Configuration) -> int
     rows = configuration.rows
     pitch = width * kernel.channels
     joins = not kernel.align_tap and kernel.kernel_y > 1
-    while joins and (kernel.dilation_y * pitch - kernel.run) % rows:
+    while joins and (kernel.dilation_y * pitch - kernel.run) % configuration.banks:
         pitch += rows if configuration.aligned else 1
         if pitch > _LONGEST_PITCH * rows:
             return None
