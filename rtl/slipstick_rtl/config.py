@@ -407,12 +407,12 @@ class Configuration:
     @property
     def takes_depthwise(self) -> bool:
         """Each column can convolve a channel of its own: the rows behind the packed ones take its
-        taps from one another."""
+        taps from one another, and a vector has two bytes of each channel."""
         behind = self.rows - self.packed_rows
         return (
             not self.aligned
             and self.pixels == 1
-            and self.rows == 2 * self.columns
+            and self.rows >= 2 * self.columns
             and behind >= DEPTHWISE_TAPS
         )
 

@@ -201,6 +201,9 @@ def test_memories_of_a_compact_engine_need_not_be_powers_of_two() -> None:
         ({}, True, True),
         ({"pixels": 2}, False, False),
         ({"rows": 16}, False, True),
+        # 48 rows have 64 banks: half a window more would lie in no bank of its own
+        ({"rows": 48}, True, False),
+        ({"rows": 64}, True, True),
         # nine rows behind the packed ones hold a kernel's taps
         ({"packed_rows": 15}, True, True),
         ({"packed_rows": 23}, True, False),

@@ -36,7 +36,8 @@ def kernel_place(tap: int) -> tuple[int, bool]:
 def feed_cycles(configuration: Configuration, row: int) -> set[int]:
     """Cycles by which the feed wants a row's activations late, for columns one after another."""
     c = configuration
-    if not c.takes_depthwise:
+    # of a vector it takes two bytes of each channel
+    if not c.takes_depthwise or row >= 2 * c.columns:
         return set()
     if row < c.columns:
         return {row}

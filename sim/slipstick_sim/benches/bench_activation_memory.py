@@ -38,8 +38,8 @@ BENCH = Bench(
     thorough=(
         {"rows": 16, "lanes": 4},
         {"rows": 8, "lanes": 8},
-        {"rows": 16, "lanes": 8},
         {"rows": 12, "lanes": 4},
+        {"rows": 16, "lanes": 8},
         {"rows": 32, "lanes": 8, "dram": "MT48LC16M16"},
     ),
 )

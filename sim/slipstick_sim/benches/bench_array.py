@@ -34,7 +34,6 @@ BENCH = Bench(
     test_module=__name__,
     parameters=(
         {"pixels": 1, "rows": 8, "columns": 8},
-        {"rows": 12, "columns": 8, "weight_rows": 2, "number_format": "lns1+2+2", DEVICE: ECP5},
         {"rows": 8, "columns": 4, "multiplier": "lut", "weight_rows": 2, "packed_rows": 3}
         | {DEVICE: ECP5},
         {"pixels": 2, "rows": 4, "columns": 4, "number_format": "lns1+3+2", DEVICE: ECP5},
@@ -42,14 +41,15 @@ BENCH = Bench(
         {"rows": 64, "columns": 4, "weight_rows": 8, DEVICE: ECP5},
         {"rows": 8, "columns": 8, "weight_rows": 2, "silicon": 1},
         # two rows share their sums
-        {"rows": 16, "columns": 4, "weight_rows": 4, "silicon": 1},
-        {"rows": 16, "columns": 4, "weight_rows": 4, "silicon": 1, "number_format": "lns1+3+2"},
+        {"rows": 16, "columns": 16, "weight_rows": 4, "silicon": 1},
         # ... of two chains, as no half works on vectors of its own
         {"pixels": 2, "rows": 8, "columns": 4, "weight_rows": 2, "silicon": 1},
     ),
     thorough=(
         {"pixels": 2, "rows": 4, "columns": 4, "multiplier": "lut"},
+        {"rows": 12, "columns": 8, "weight_rows": 2, "number_format": "lns1+2+2", DEVICE: ECP5},
         {"rows": 24, "columns": 8, "weight_rows": 4, "multiplier": "lut", "packed_rows": 5},
+        {"rows": 16, "columns": 16, "weight_rows": 4, "silicon": 1, "number_format": "lns1+3+2"},
         {"rows": 16, "columns": 4, "multiplier": "lut", "weight_rows": 4, "packed_rows": 6},
         {"pixels": 2, "rows": 8, "columns": 4, "weight_rows": 2, "packed_rows": 8},
         {"rows": 8, "columns": 8, "multiplier": "lut", "weight_rows": 2, "packed_rows": 3}

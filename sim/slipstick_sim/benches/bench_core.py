@@ -58,7 +58,7 @@ BENCH = Bench(
         | {"drain_tables": 1, "products": 1},
         {"rows": 2, "columns": 8, "lanes": 1, "engine": "compact"},
         # two rows share their sums; stages of lanes rest, of some a cycle later
-        {"rows": 16, "columns": 4, "lanes": 4, "weight_rows": 4, "halved_tables": 1, "silicon": 1},
+        {"rows": 12, "columns": 8, "lanes": 4, "weight_rows": 2, "halved_tables": 1, "silicon": 1},
     ),
     thorough=(
         {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4},
@@ -69,7 +69,7 @@ BENCH = Bench(
         | {"drain_tables": 1, "products": 1},
         {"rows": 16, "columns": 8, "lanes": 4, "weight_rows": 2, "silicon": 1},
         {"rows": 8, "columns": 8, "lanes": 4, "weight_rows": 2, "training": 1, "silicon": 1},
-        {"rows": 16, "columns": 4, "lanes": 4, "weight_rows": 4, "number_format": "lns1+3+2"}
+        {"rows": 16, "columns": 16, "lanes": 4, "weight_rows": 4, "number_format": "lns1+3+2"}
         | {"silicon": 1},
         {
             "rows": 16,

@@ -1,5 +1,6 @@
 """Matrix engine with its memories and accumulators against the golden CONVOLVE."""
 
+from itertools import product
 from typing import Any
 
 import cocotb
@@ -199,9 +200,9 @@ async def depthwise_among_others(dut: Any) -> None:
         return
     run = _Run(dut, c)
     await run.begin()
-    kinds = ("none", "pairs", "diagonal", "depthwise")
-    for index in range(12):
-        wanted = [kinds[index % 4], "depthwise", kinds[index // 4], "depthwise"]
+    kinds = ("none", *(("pairs",) if c.takes_pairs else ()), "diagonal", "depthwise")
+    for first, second in product(kinds, kinds[:3]):
+        wanted = [first, "depthwise", second, "depthwise"]
         instructions: list[dict[str, int]] = []
         while len(instructions) < len(wanted):
             drawn = random_convolve(run.generator, c, run.weights)

@@ -157,11 +157,16 @@ def slidings(
         # the second row of a block is where the next row of the kernel is
         if skip == 1 and stride[across] != dilation[across]:
             continue
-        pitch = configuration.columns if pitches is None else pitches[across]
-        if (dilation[across] * pitch - configuration.columns) % configuration.banks == 0:
-            joins = skip == 1 and not convolution.apart and all(_padded_ends(convolution, along))
-            yield Sliding(along, skip, joins=joins)
-            yield from _kept(convolution, configuration, along)
+        joins = skip == 1 and not convolution.apart and all(_padded_ends(convolution, along))
+        ways = [Sliding(along, skip, joins=joins), *_kept(convolution, configuration, along)]
+        for way in ways:
+            if pitches is None:
+                yield way
+                continue
+            # a vector has bytes of two rows, C banks apart
+            step = dilation[across] * pitches[across] * (-1 if way.backwards else 1)
+            if (step - configuration.columns) % configuration.banks == 0:
+                yield way
 
 
 def _padded_ends(convolution: Convolution, side: int) -> tuple[bool, bool]:

@@ -82,6 +82,6 @@ def _apart(convolution: Convolution, configuration: Configuration) -> int:
         and convolution.stride == convolution.dilation == (1, 1)
         and channels % c.weight_rows == 0
     )
-    period = c.rows // channels if fits else 1
+    period = c.banks // channels if fits else 1
     apart = (convolution.output.width // 2 - 1) // period * period + 1
     return apart if fits and apart > period and apart < 256 else 0

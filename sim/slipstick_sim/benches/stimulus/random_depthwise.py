@@ -26,7 +26,10 @@ def random_depthwise(
     height, width, channel_tiles = draw(1, 9), draw(1, 9), draw(1, 4)
     pixel_pitch = channel_tiles * columns
     row_pitch = width * pixel_pitch
-    row_pitch += (columns - row_pitch) % configuration.rows
+    backwards = kept_rows and draw(0, 1)
+    # the next row of the kernel lies C bytes further, modulo B
+    wanted = columns * pow(-dilation_y if backwards else dilation_y, -1, configuration.banks)
+    row_pitch += (wanted - row_pitch) % configuration.banks
     out_rows, groups = draw(1, 7), draw(1, 8)
     stride_y = dilation_y if skip == 1 and out_rows > 1 else draw(1, 3)
     top, left = draw(0, 3), draw(0, 3)
@@ -37,7 +40,7 @@ def random_depthwise(
     base += draw(0, channel_tiles - 1) * columns
     # two halves of the image at once
     halves = columns // 2 % configuration.weight_rows == 0 and not draw(0, 2)
-    apart = columns // 2 + draw(0, 3) * configuration.rows if halves else 0
+    apart = columns // 2 + draw(0, 3) * configuration.banks if halves else 0
     if end + apart > configuration.activation_bytes:
         return None
     joined = int(skip == 1 and not halves and draw(0, 2) > 0)
@@ -48,7 +51,8 @@ def random_depthwise(
         return None
     place = {"base": base, "height": height, "width": width, "left": left}
     if kept_rows:
-        image, rows = _kept(draw, place, dilation_y, row_pitch, pixel_pitch)
+        pitches = (-row_pitch if backwards else row_pitch), pixel_pitch
+        image, rows = _kept(draw, place, dilation_y, pitches)
     else:
         image = Image(**place, row_pitch=row_pitch, pixel_pitch=pixel_pitch, top=top)
         rows = _stepping(dilation_y, row_pitch, stride_y)
@@ -86,14 +90,15 @@ def _stepping(dilation_y: int, row_pitch: int, stride_y: int) -> dict[str, int]:
 
 
 def _kept(
-    draw: Draw, place: dict[str, int], dilation_y: int, row_pitch: int, pixel_pitch: int
+    draw: Draw, place: dict[str, int], dilation_y: int, pitches: tuple[int, int]
 ) -> tuple[Image, dict[str, int]]:
-    """With ``kept_rows``: the image, upside down at times, and the fields of its rows."""
+    """With ``kept_rows``: the image, upside down if its row pitch is negative, and the fields of
+    its rows."""
+    row_pitch, pixel_pitch = pitches
     # the row above the first one that is read is padding
     top = draw(1 - dilation_y, 2)
-    if draw(0, 1):
-        place = place | {"base": place["base"] + (place["height"] - 1) * row_pitch}
-        row_pitch = -row_pitch
+    if row_pitch < 0:
+        place = place | {"base": place["base"] - (place["height"] - 1) * row_pitch}
     rows = _stepping(dilation_y, row_pitch, 2 * dilation_y)
     rows["row_step"] %= 1 << 24
     return Image(**place, row_pitch=row_pitch, pixel_pitch=pixel_pitch, top=top), rows
