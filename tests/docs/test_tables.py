@@ -43,6 +43,7 @@ NAMES = {
     "ULX3S 85F, SDRAM": "ulx3s-85f-sdram",
     "ECPIX-5 85F, 16 lanes": "ecpix5-85f-16-lanes",
     "ULX3S 85F, 16 lanes": "ulx3s-85f-16-lanes",
+    "ULX3S 85F, lns5": "ulx3s-85f-lns5",
     "ECPIX-5 85F, DDR3": "ecpix5-85f-ddr3",
     "ECPIX-5 85F, DDR3, training": "ecpix5-85f-training-ddr3",
     "ECPIX-5 85F, Ethernet": "ecpix5-85f-ethernet",
@@ -180,6 +181,22 @@ def test_sixteen_lanes() -> None:
     for name in _SIXTEEN:
         built = report(f"build-{name}-16-lanes")
         assert {case["fingerprint"] for case in cases.values()} == {built["fingerprint"]}
+
+
+def test_logarithms_on_a_board() -> None:
+    """Areas and clocks are of the builds, the cycles of lns5 those of its report."""
+    found = rows("docs/reference/figures.md", "| target | elements, DSP")
+    for name, elements, cells, clock, cycles, _, rate in found:
+        target = TARGETS[name.split("`")[1]]
+        built = report(f"build-{target.name}")
+        assert elements == f"{target.configuration.macs_per_cycle}, {built['dsp']}", name
+        assert cells == f"{built['lut']:,}", name
+        assert clock == f"{built['clock_mhz']:g}, {rounded(built['fmax_mhz'])}", name
+        assert rate == f"{round(built['clock_mhz'] * 1e6 / int(cycles.replace(',', ''))):,}", name
+    case = report("bench_lns5")["cases"]["ResNet-8"]
+    expected = [f"{case['cycles']:,}", f"{case['predicted_cycles']:,}"]
+    assert found[-1][4:6] == expected and not case["mismatches"]
+    assert case["fingerprint"] == TARGETS["ulx3s-85f-lns5"].configuration.fingerprint
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def _board(
 _WITH_ROOM = Variant(
     suffix="ethernet",
     description="ECPIX-5 with the 85F: block RAMs left for Ethernet",
-    configuration=clocked(LARGE_WITH_ROOM, 112_500_000),
+    configuration=clocked(LARGE_WITH_ROOM, 130_000_000),
 )
 
 _SIXTEEN_LANES = Variant(

@@ -9,6 +9,7 @@ from ..fpga.ecp5.cores import (
     LARGE,
     LARGE_LNS,
     LARGE_LNS5,
+    LARGE_WITH_ROOM,
     MEDIUM,
     MEDIUM_WITH_PRODUCTS,
     SIXTEEN_LANES,
@@ -127,9 +128,7 @@ _SIXTEEN_LANES = Variant(
 _ETHERNET = Variant(
     suffix="ethernet",
     description="ULX3S with the LFE5U-85F: logic left for Ethernet",
-    # with eight lanes 85 % of the LUTs are taken, and no route was found; the DSP blocks of four
-    # lanes are a row of elements instead
-    configuration=replace(clocked(LARGE, 75_000_000), lanes=4, packed_rows=17),
+    configuration=clocked(LARGE_WITH_ROOM, 80_000_000),
 )
 
 BOARDS = (
