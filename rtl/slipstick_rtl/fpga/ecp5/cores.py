@@ -110,7 +110,7 @@ LARGE_LNS = replace(
 """For an 85F, with logarithms of 6 bits."""
 
 LARGE_LNS5 = replace(
-    # elements of 46 look-up tables: half as many rows again, each tap of three pixels in a tile
+    # a tile holds three pixels of 16 channels, or whole parts of 32 or 64
     LARGE_LNS,
     rows=48,
     lanes=16,
