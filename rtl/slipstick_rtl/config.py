@@ -37,6 +37,16 @@ _DMA_LANES = 8
 _SHARING = ("activation_bytes", "weight_bytes", "instruction_words")
 
 
+def power_of_two_within(value: int) -> int:
+    """Returns the largest power of two that is at most ``value``; 1 for what is less."""
+    return 1 << max(1, value).bit_length() - 1
+
+
+def most_weight_rows(rows: int) -> int:
+    """Returns the largest W that so many rows can have: a power of two, at most R / 4, or 1."""
+    return power_of_two_within(rows // 4)
+
+
 def _is_power_of_two(value: int) -> bool:
     return value > 0 and value & (value - 1) == 0
 

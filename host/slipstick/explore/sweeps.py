@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from slipstick_rtl.config import Configuration
+from slipstick_rtl.config import Configuration, most_weight_rows, power_of_two_within
 from slipstick_rtl.fpga.parts import Part
 
 from ..errors import InputError
@@ -94,8 +94,8 @@ def make_configurations(
 def _adapted(base: Configuration, given: Mapping[str, Any], part: Part) -> Configuration:
     fields = {**base.to_dict(), **given}
     limits = {
-        "lanes": min(fields["rows"], fields["columns"]),
-        "weight_rows": max(1, fields["rows"] // 4),
+        "lanes": power_of_two_within(min(fields["rows"], fields["columns"])),
+        "weight_rows": most_weight_rows(fields["rows"]),
     }
     for name, limit in limits.items():
         if name not in given:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
-from slipstick_rtl.config import Configuration
+from slipstick_rtl.config import Configuration, most_weight_rows, power_of_two_within
 from slipstick_rtl.fpga.parts import Part
 from slipstick_rtl.toplevel.board import Board
 from slipstick_rtl.toplevel.registry import all_boards
@@ -47,7 +47,7 @@ def _lanes(pixels: int, rows: int, columns: int) -> int:
 
     The post-processor then keeps up with reductions of two tiles or more.
     """
-    return min(64, rows, columns, max(4, pixels * columns // 2))
+    return power_of_two_within(min(64, rows, columns, max(4, pixels * columns // 2)))
 
 
 def _simulated(name: str, description: str, pixels: int, rows: int, columns: int) -> Target:
@@ -56,7 +56,7 @@ def _simulated(name: str, description: str, pixels: int, rows: int, columns: int
         rows=rows,
         columns=columns,
         lanes=_lanes(pixels, rows, columns),
-        weight_rows=max(1, min(_MOST_WEIGHT_ROWS, rows // _MOST_WEIGHT_ROWS)),
+        weight_rows=min(_MOST_WEIGHT_ROWS, most_weight_rows(rows)),
     )
     return Target(name, description, configuration)
 

@@ -178,7 +178,7 @@ BAD = {
     "no model": (("compile", "none.tflite"), "none.tflite must be a file, but is not there"),
     "model is a folder": (("compile", "empty"), "empty must be a file, but is a folder"),
     "unknown target": (("compile", MODEL, "-t", "tiny"), "target must be one of .* not 'tiny'"),
-    "bad shape": (("compile", MODEL, "-t", "1x3x4"), "rows must be a power of two, not 3"),
+    "bad shape": (("compile", MODEL, "-t", "1x5x4"), "rows must be a power of two.* not 5"),
     "no folder": (("compile", MODEL, "-o", "no/x.slip"), "no/x.slip: cannot be written"),
     "damaged program": (("run", "junk.slip", "-i", "x.npy", "-d", "model"), "junk.slip"),
     "other hardware": (

@@ -91,7 +91,7 @@ def test_a_shape_and_the_usual_folder(
         (["-i", "apb"], "interface must be one of axi, wishbone, stream, not 'apb'"),
         (["--target", "nexys"], "target must be one of .*, not 'nexys'"),
         (["--shape", "3x4"], "target must be one of .* shape PxRxC .*, not '3x4'"),
-        (["--shape", "1x3x4"], "rows must be a power of two, not 3"),
+        (["--shape", "1x5x4"], "rows must be a power of two.* not 5"),
         (["--shape", "sim-small"], "--shape must be PxRxC such as 1x16x16, not the target"),
         (
             ["--shape", "1x4x4", "--target", "sim-small"],

@@ -122,7 +122,7 @@ def test_logarithms_on_the_default_target(name: str, number_format: str) -> None
         ("1x16", "not '1x16'"),
         ("sim-lns4", "target must be one of .* not 'sim-lns4'"),
         ("sim-lns1+4+4", "target 'sim-lns1.4.4': number_format: an array's .* not 9"),
-        ("1x12x16", "target '1x12x16': rows must be a power of two, not 12"),
+        ("1x20x16", "target '1x20x16': rows must be a power of two, or three times one, not 20"),
         ("0x16x16", "target '0x16x16': pixels must be a power of two, not 0"),
         ("1x128x16", r"target '1x128x16': rows must be within 4\.\.64, not 128"),
     ],
@@ -157,3 +157,9 @@ def test_the_highest_clock_makes_the_rate_of_the_uart() -> None:
 
 def test_a_target_without_a_board_has_no_highest_clock() -> None:
     assert highest_clock(find_target("sim-small"), 1e9) is None
+
+
+def test_shapes_of_three_times_a_power_of_two_have_lanes_and_words_that_are_one() -> None:
+    for shape, lanes, chains in (("1x12x16", 8, 2), ("2x12x16", 8, 2), ("1x48x16", 8, 4)):
+        configuration = find_target(shape).configuration
+        assert (configuration.lanes, configuration.weight_rows) == (lanes, chains)
