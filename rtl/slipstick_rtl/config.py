@@ -203,9 +203,8 @@ class Configuration:
                     f"{name} must be a multiple of columns ({self.columns}), not {value}"
                 )
             threefold = name == "rows" and traits.overlaps_streams
-            taken = _is_power_of_two(value)
-            if threefold and value % 3 == 0:
-                taken = _is_power_of_two(value // 3)
+            third, rest = divmod(value, 3)
+            taken = _is_power_of_two(third if threefold and not rest else value)
             if not shared and not taken:
                 rule = "a power of two" + (", or three times one" if threefold else "")
                 raise ValueError(f"{name} must be {rule}, not {value}")

@@ -25,7 +25,7 @@ WINDOW_READ_LATENCY = 2
 class ActivationMemory(wiring.Component):
     """Byte ``a`` lies in bank ``a mod B``, row ``a div B``.
 
-    Port A gives P x B bytes a cycle, every bank at its own row. Port B moves L aligned bytes a
+    Port A gives P x B bytes per cycle, every bank at its own row. Port B moves L aligned bytes a
     cycle for the post-processor, and a byte for the link, which waits if it wants the same banks.
 
     Parameters
@@ -35,7 +35,7 @@ class ActivationMemory(wiring.Component):
     Members
     -------
     window_rows : In
-        [P][B] row addresses, one a bank.
+        [P][B] row addresses, one per bank.
     window_data : Out
         [P][B] bytes in bank order, WINDOW_READ_LATENCY cycles later.
     write : In

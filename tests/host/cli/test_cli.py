@@ -37,7 +37,7 @@ class Outcome:
 
 
 def said(errors: str) -> str:
-    """What is on the standard error besides that a simulation was compiled for the first time."""
+    """Returns the standard error without the lines that say that a simulation is compiled."""
     return re.sub(
         r"^slipstick: (compiling|compiled) the simulation of .*\n", "", errors, flags=re.M
     )

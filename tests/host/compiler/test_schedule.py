@@ -147,7 +147,7 @@ def test_planner_keeps_pieces_apart(sizes):
 
 
 def test_what_overwrites_leaves_room_for_others_at_other_times():
-    """Of a block of 100 bytes each piece takes 80, at its own time."""
+    """Each piece takes 80 bytes of a block of 100, at its own time."""
     pair = Block("pair", 100, 1, 3, (Piece(20, 80, 1, 2), Piece(0, 80, 2, 3)))
     blocks = [pair, Block("early", 20, 0, 1), Block("late", 20, 3, 4)]
     addresses = plan(blocks, 100, 4, ["v", "w", "x", "y", "z"])
