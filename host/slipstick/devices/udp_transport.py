@@ -139,6 +139,12 @@ class UdpTransport:
         del received[:count]
         return data
 
+    def take_arrived(self) -> bytes:
+        """Gives all bytes that have come and were not asked for yet."""
+        data = bytes(self._incoming.received)
+        self._incoming.received.clear()
+        return data
+
     def close(self) -> None:
         """Gives the board back; bytes that wait are dropped."""
         release = Datagram(kind=Kind.RELEASE, lease=self._lease).pack()

@@ -102,6 +102,12 @@ class UsbTransport:
         del self._received[:count]
         return data
 
+    def take_arrived(self) -> bytes:
+        """Gives all bytes that have come and were not asked for yet."""
+        data = bytes(self._received)
+        self._received.clear()
+        return data
+
     def close(self) -> None:
         """Gives the device back."""
         with suppress(OSError):

@@ -13,7 +13,7 @@ With one place that the run releases, the next image arrives as the run has done
     PUT(1) RUN  HOLD PUT(2) GET(scores of 1) RUN  HOLD PUT(3) GET(scores of 2) RUN ... GET(scores)
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -37,6 +37,10 @@ class _Output:
     regions: tuple[Region, ...]
 
 
+_BUSY = 3
+"""Images whose results are not there: behind so many a run need not be started at once."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Input:
     """A tensor to be written."""
@@ -53,6 +57,11 @@ class _Place:
     inputs: tuple["_Input", ...]
     outputs: tuple[_Output, ...]
     pcs: tuple[int, ...]
+
+    @property
+    def first_answer(self) -> Region:
+        """The first stretch of the first output, which is asked for with a run."""
+        return self.outputs[0].regions[0]
 
 
 @dataclass(eq=False)
@@ -127,6 +136,9 @@ class Pipeline:
         """Nothing is on its way: after a failure, and at the beginning."""
         self._computing: Flight | None = None
         """The flight whose outputs nobody has asked for yet."""
+        self._held: Request | None = None
+        """The start of its run, which goes with the next image's bytes: one burst per image."""
+        self._on_the_way = 0
         self._waits = False
         self._next_place = 0
 
@@ -140,43 +152,102 @@ class Pipeline:
         more : bool
             Another image follows at once, or ``flush``.
         """
-        device = self._device
         flight = Flight(values, self._next_place)
-        place = self._places[self._next_place]
+        place, before = self._places[self._next_place], self._computing
         waiting, self._waits = self._waits, False
-        before = self._computing
-        for each in place.inputs:
-            data = np.ascontiguousarray(values[each.name], np.int8).tobytes()
-            holds = each.holds if before is not None else ()
-            device.submit_put(each.region, data, waiting=waiting, holds=holds)
-            waiting = False
-        if self._overlaps and (more or before is not None):
-            if before is not None and len(self._places) == 2:
-                self._ask(before, lambda region: self._run_get(place, region, waiting=True))
-            else:
-                if before is not None:
-                    self._ask(before, lambda region: device.submit_get(region, waiting=True))
-                device.submit_run(place.pcs, waiting=waiting, run_seconds=self._run_seconds)
+        overlaps = self._overlaps and (more or before is not None)
+        run_waits = waiting and not place.inputs
+        # with the last input's bytes goes the question for what the device has computed
+        answered = before if overlaps else flight
+        asked = self._question(place, answered, overlaps=overlaps, waiting=run_waits)
+        self._upload(flight, waiting=waiting, holds=before is not None, last=asked)
+        self._on_the_way += 1
+        if asked is not None and answered is not None:
+            self._ask(answered, asked)
+        if overlaps:
+            if before is None or len(self._places) == 1:
+                self._start(place, waiting=run_waits, at_once=not more)
             self._computing = flight
             self._next_place = (self._next_place + 1) % len(self._places)
         else:
-            self._ask(
-                flight, lambda region: self._run_get(place, region, waiting=waiting, after=True)
-            )
             self._waits = True
-        device.push()
+        # another image will take it along, unless the device has nothing to do meanwhile
+        self._device.push(if_idle=more)
         return flight
+
+    def _upload(self, flight: Flight, *, waiting: bool, holds: bool, last: Request | None) -> None:
+        """Submits the start of the run before, an image's bytes, and a request behind them.
+
+        Parameters
+        ----------
+        flight : Flight
+        waiting : bool
+            Once no program runs.
+        holds : bool
+            A run may still read what these bytes replace.
+        last : Request or None
+        """
+        place, device = self._places[flight.place], self._device
+        if not place.inputs:
+            self._start_held()
+            if last is not None:
+                device.submit(last)
+        first, self._held = self._held, None
+        for number, each in enumerate(place.inputs, 1):
+            device.submit_put(
+                each.region,
+                np.ascontiguousarray(flight.values[each.name], np.int8).tobytes(),
+                waiting=waiting,
+                holds=each.holds if holds else (),
+                first=first,
+                last=last if number == len(place.inputs) else None,
+            )
+            waiting, first = False, None
+
+    def _start(self, place: _Place, *, waiting: bool, at_once: bool) -> None:
+        """Submits a run's start, or holds it until another image's bytes take it along."""
+        seconds = self._run_seconds
+        self._held = self._device.start(place.pcs, waiting=waiting, run_seconds=seconds)
+        if at_once or not self._device.holds_back or self._on_the_way <= _BUSY:
+            self._start_held()
+
+    def _start_held(self) -> None:
+        """Submits the start that waits for another image's bytes."""
+        start, self._held = self._held, None
+        if start is not None:
+            self._device.submit(start)
+
+    def _question(
+        self, place: _Place, answered: Flight | None, *, overlaps: bool, waiting: bool
+    ) -> Request | None:
+        """Makes the request for an image's first output; with two places, or without overlap, it
+        starts the run of the image at hand as well."""
+        if answered is None:
+            return None
+        region = self._places[answered.place].first_answer
+        if overlaps and len(self._places) == 1:
+            return self._device.get(region, waiting=True)
+        return self._device.run_get(
+            region,
+            place.pcs,
+            waiting=overlaps or waiting,
+            after=not overlaps,
+            run_seconds=self._run_seconds,
+        )
 
     def flush(self) -> None:
         """Asks for the outputs of the last image, where that has not been done."""
         flight, self._computing = self._computing, None
+        self._start_held()
         if flight is not None:
-            self._ask(flight, lambda region: self._device.submit_get(region, waiting=True))
+            region = self._places[flight.place].first_answer
+            self._ask(flight, self._device.submit(self._device.get(region, waiting=True)))
             self._device.push()
             self._next_place = 0
 
     def collect(self, flight: Flight) -> Values:
         """Waits for an image's outputs; returns its values with them."""
+        self._on_the_way -= 1
         outputs = {output.name: output for output in self._places[flight.place].outputs}
         for name, requests in flight.answers.items():
             data = b"".join(self._device.answer(request) for request in requests)
@@ -187,22 +258,15 @@ class Pipeline:
             flight.values[name] = flat.reshape(1, *shape[1:])
         return flight.values
 
-    def _run_get(
-        self, place: _Place, region: Region, *, waiting: bool, after: bool = False
-    ) -> Request:
-        return self._device.submit_run_get(
-            region, place.pcs, waiting=waiting, after=after, run_seconds=self._run_seconds
-        )
-
-    def _ask(self, flight: Flight, begin: Callable[[Region], Request]) -> None:
-        """Asks for all outputs of an image; ``begin`` submits the first request."""
+    def _ask(self, flight: Flight, first: Request) -> None:
+        """Asks for all outputs of an image; ``first`` is the first request, submitted already."""
         for number, output in enumerate(self._places[flight.place].outputs):
             requests = flight.answers.setdefault(output.name, [])
             regions = output.regions
             if not number:
-                requests.append(begin(regions[0]))
+                requests.append(first)
                 regions = regions[1:]
-            requests += [self._device.submit_get(region) for region in regions]
+            requests += [self._device.submit(self._device.get(region)) for region in regions]
             if not output.regions:
                 place = output.placement
                 requests += self._device.submit_read(place.address, stored_bytes(place))

@@ -28,19 +28,37 @@ layouts = st.lists(pieces, min_size=1, max_size=12).map(
     lambda drawn: BurstLayout(pieces=tuple(drawn))
 )
 numbers = st.integers(0, SEQUENCE_NUMBERS - 1)
+starts = st.builds(
+    lambda waiting: Request(Command.RUN, bytes(5), silent=True, waiting=waiting), st.booleans()
+)
+questions = st.builds(
+    lambda command, count, waiting: Request(command, bytes(5), answer_bytes=count, waiting=waiting),
+    st.sampled_from([Command.GET, Command.RUN_GET]),
+    st.integers(1, 40),
+    st.booleans(),
+)
+bursts = st.builds(
+    lambda layout, first, last: Burst(layout, DATA, first=first, last=last),
+    layouts,
+    st.none() | starts,
+    st.none() | questions,
+)
+"""With the start of a run before, and a question behind."""
 
 
-@given(layout=layouts, first=numbers, seal=st.integers(0, (1 << 32) - 1), asks=st.booleans())
+@given(burst=bursts, first=numbers, seal=st.integers(0, (1 << 32) - 1), asks=st.booleans())
 def test_its_frames_are_those_of_its_requests(
-    layout: BurstLayout, first: int, seal: int, asks: bool
+    burst: Burst, first: int, seal: int, asks: bool
 ) -> None:
-    burst = Burst(layout, DATA)
-    burst.sequence, burst.asks = first, asks
+    burst.sequence, burst.asks = first, asks or not burst.silent
+    asks = burst.asks
     requests = [*burst.spread()]
     assert burst.frame(seal) == b"".join(request.frame(seal) for request in requests)
     assert burst.size == sum(request.size for request in requests) == len(burst.frame(seal))
     assert burst.count == len(requests)
-    assert burst.command is requests[0].command
+    assert burst.command in {request.command for request in requests[:2]}
+    assert burst.silent == all(request.silent for request in requests)
+    assert burst.answer_bytes == requests[-1].answer_bytes
     assert burst.last_sequence == requests[-1].sequence
     assert burst.waits == any(request.waits for request in requests)
     expected = {request.sequence for request in requests}
@@ -48,19 +66,18 @@ def test_its_frames_are_those_of_its_requests(
     assert [request.asks for request in requests] == [False] * (len(requests) - 1) + [asks]
 
 
-@given(layouts=st.lists(layouts, min_size=1, max_size=5), first=numbers)
-def test_what_is_in_flight_is_the_same_after_it_was_spread(
-    layouts: list[BurstLayout], first: int
-) -> None:
+@given(drawn=st.lists(bursts, min_size=1, max_size=5), first=numbers)
+def test_what_is_in_flight_is_the_same_after_it_was_spread(drawn: list[Burst], first: int) -> None:
     flying = InFlight(patience := Patience(), Stalls(None, patience.receive_bytes))
-    for layout in layouts:
-        burst = Burst(layout, DATA)
+    for burst in drawn:
         burst.sequence, first = first, (first + burst.count) % SEQUENCE_NUMBERS
         flying.add(burst)
     before = flying.count, flying.bytes, flying.asking, flying.answer_bytes
+    waits = flying.waiting > 0
     found = [flying.find(number) is not None for number in range(SEQUENCE_NUMBERS)]
     flying.spread()
     assert (flying.count, flying.bytes, flying.asking, flying.answer_bytes) == before
+    assert (flying.waiting > 0) == waits
     assert [flying.find(number) is not None for number in range(SEQUENCE_NUMBERS)] == found
     assert len(flying.requests) == flying.count == sum(found)
     while flying.requests:
@@ -103,3 +120,14 @@ def test_one_that_failed_is_done() -> None:
     burst.fail(LinkError("NO_ANSWER", "the device is gone"))
     assert burst.is_done
     assert isinstance(next(burst.spread()), Request)
+
+
+@given(layout=layouts, question=questions)
+def test_what_becomes_of_it_becomes_of_its_question(layout: BurstLayout, question: Request) -> None:
+    answer = bytes(range(question.answer_bytes))
+    Burst(layout, DATA, last=question).complete(answer)
+    assert question.is_done and question.answer == answer and question.error is None
+    for end in (lambda burst: burst.fail(LinkError("NO_ANSWER", "gone")), Burst.lose):
+        asked = Request(question.command, question.payload, question.answer_bytes)
+        end(Burst(layout, DATA, last=asked))
+        assert asked.is_done and asked.error is not None and asked.error.code == "NO_ANSWER"

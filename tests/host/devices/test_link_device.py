@@ -319,7 +319,7 @@ def submit(device: LinkDevice, place: int, image: bytes, before: int | None) -> 
     if before is None:
         return device.submit_run((place, 0), run_seconds=0.001)
     output = Region(address=before * PLACE + IMAGE, run_bytes=32, count=32)
-    return device.submit_run_get(output, (place, 0), waiting=True, run_seconds=0.001)
+    return device.submit(device.run_get(output, (place, 0), waiting=True, run_seconds=0.001))
 
 
 @settings(max_examples=150, deadline=None)
@@ -349,7 +349,7 @@ def test_no_image_is_lost_or_swapped(
             for number, image in enumerate(images)
         ][1:]
         last = Region(address=(len(images) - 1) % 2 * PLACE + IMAGE, run_bytes=32, count=32)
-        requests.append(device.submit_get(last, waiting=True))
+        requests.append(device.submit(device.get(last, waiting=True)))
         for request in requests:
             try:
                 found.append(device.answer(request))
@@ -410,7 +410,7 @@ def test_a_region_is_described_once() -> None:
     device.finish()
     once = device.bytes_up
     device.submit_put(Region(address=0, run_bytes=8), bytes(8))
-    device.submit_get(Region(address=0, run_bytes=8, count=8))
+    device.submit(device.get(Region(address=0, run_bytes=8, count=8)))
     device.finish()
     assert device.bytes_up - once == (9 + 1 + 8) + (9 + 16) + (9 + 1)
 

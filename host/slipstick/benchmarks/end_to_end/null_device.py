@@ -152,6 +152,12 @@ class SocketTransport:
         except BlockingIOError:
             return None
 
+    def take_arrived(self) -> bytes:
+        """Gives all bytes that have come and were not asked for yet."""
+        data = bytes(self._received)
+        self._received.clear()
+        return data
+
     def close(self) -> None:
         """Closes the socket."""
         self._connection.close()

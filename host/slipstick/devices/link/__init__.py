@@ -280,6 +280,8 @@ class LinkDevice:
         *,
         waiting: bool = False,
         holds: Sequence[Hold] = (),
+        first: Request | None = None,
+        last: Request | None = None,
     ) -> None:
         """Writes bytes into a region, from its beginning on.
 
@@ -291,29 +293,19 @@ class LinkDevice:
             Once no program runs.
         holds : sequence of Hold
             Of places within the data, ascending.
+        first : Request, optional
+            One of ``start``, which is submitted before them.
+        last : Request, optional
+            One of ``get`` or ``run_get``, which is submitted behind them.
         """
         number, longest = self._number_of(region), self._configuration.payload_bytes - 1
         layout = _put_layout(number, len(data), longest, tuple(holds), waiting)
+        burst = Burst(layout, data, first=first, last=last)
         if self._queue.takes_burst(layout):
-            self._queue.submit_burst(Burst(layout, data))
+            self._queue.submit_burst(burst)
             return
-        for request in Burst(layout, data).spread():
+        for request in burst.spread():
             self._queue.submit(request)
-
-    def submit_get(self, region: Region, *, waiting: bool = False) -> Request:
-        """The ``count`` bytes of a region are its answer; ``waiting``: when no program runs."""
-        payload = bytes((self._number_of(region),))
-        return self._queue.submit(
-            Request(Command.GET, payload, answer_bytes=region.count, waiting=waiting)
-        )
-
-    def submit_read(self, address: int, count: int, *, waiting: bool = False) -> list[Request]:
-        """Bytes of the activation memory are the answers, together."""
-        requests = []
-        for first, end in pieces(count, self._configuration.payload_bytes):
-            requests.append(self._submit_read(address + first, end - first, waiting=waiting))
-            waiting = False
-        return requests
 
     def submit_run(
         self,
@@ -324,13 +316,63 @@ class LinkDevice:
         silent: bool = True,
         run_seconds: float = 0.0,
     ) -> Request:
-        """Starts the instruction streams; ``run_seconds``: how long that takes, probably."""
+        """Submits what ``start`` makes; returns it."""
+        request = self.start(pcs, clear, waiting=waiting, silent=silent, run_seconds=run_seconds)
+        return self._queue.submit(request)
+
+    def get(self, region: Region, *, waiting: bool = False) -> Request:
+        """Makes a request whose answer are the ``count`` bytes of a region.
+
+        Parameters
+        ----------
+        region : Region
+        waiting : bool
+            When no program runs.
+        """
+        payload = bytes((self._number_of(region),))
+        return Request(Command.GET, payload, answer_bytes=region.count, waiting=waiting)
+
+    def submit(self, request: Request) -> Request:
+        """Submits what ``start``, ``get`` or ``run_get`` has made; returns it."""
+        return self._queue.submit(request)
+
+    def submit_read(self, address: int, count: int, *, waiting: bool = False) -> list[Request]:
+        """Bytes of the activation memory are the answers, together."""
+        requests = []
+        for first, end in pieces(count, self._configuration.payload_bytes):
+            requests.append(self._submit_read(address + first, end - first, waiting=waiting))
+            waiting = False
+        return requests
+
+    def start(
+        self,
+        pcs: Sequence[int],
+        clear: bool = True,
+        *,
+        waiting: bool = False,
+        silent: bool = True,
+        run_seconds: float = 0.0,
+    ) -> Request:
+        """Makes a request that starts the instruction streams.
+
+        Parameters
+        ----------
+        pcs : sequence of int
+        clear : bool
+            The counters of completions begin at 0.
+        waiting : bool
+            It starts once no program runs.
+        silent : bool
+            Nobody needs its answer.
+        run_seconds : float
+            How long the run takes, probably.
+        """
         payload = bytes([RUN_CLEARS_COUNTERS if clear else 0]) + self._starts(pcs)
-        return self._queue.submit(
-            Request(Command.RUN, payload, silent=silent, waiting=waiting, run_seconds=run_seconds)
+        return Request(
+            Command.RUN, payload, silent=silent, waiting=waiting, run_seconds=run_seconds
         )
 
-    def submit_run_get(
+    def run_get(
         self,
         region: Region,
         pcs: Sequence[int],
@@ -339,7 +381,7 @@ class LinkDevice:
         waiting: bool = False,
         run_seconds: float = 0.0,
     ) -> Request:
-        """Starts the instruction streams; a region's bytes are the answer.
+        """Makes a request that starts the instruction streams; a region's bytes are its answer.
 
         Parameters
         ----------
@@ -354,23 +396,33 @@ class LinkDevice:
         """
         starts = self._starts(pcs)
         number = self._number_of(region) | (AFTER if after else 0)
-        return self._queue.submit(
-            Request(
-                Command.RUN_GET,
-                bytes((number,)) + starts,
-                answer_bytes=region.count,
-                waiting=waiting,
-                run_seconds=run_seconds,
-            )
+        return Request(
+            Command.RUN_GET,
+            bytes((number,)) + starts,
+            answer_bytes=region.count,
+            waiting=waiting,
+            run_seconds=run_seconds,
         )
 
     def submit_status(self, *, waiting: bool = False) -> Request:
         """The state is the answer, for ``state_of``; ``waiting``: when no program runs."""
         return self._queue.submit(_status(waiting=waiting))
 
-    def push(self) -> None:
-        """Sends what was submitted, as far as the window allows."""
-        self._queue.push()
+    @property
+    def holds_back(self) -> bool:
+        """Tells whether the wire keeps bytes back while the device is busy, so that bursts go."""
+        return self._queue.holds_back
+
+    def push(self, *, if_idle: bool = False) -> None:
+        """Sends what was submitted, as far as the window allows.
+
+        Parameters
+        ----------
+        if_idle : bool
+            Only if nothing is on its way: few large pieces cost less than many small ones.
+        """
+        if not if_idle or self._queue.is_idle:
+            self._queue.push()
 
     def finish(self) -> None:
         """Returns when all that was submitted has been executed; LinkError for any of it."""

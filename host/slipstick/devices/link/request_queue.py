@@ -113,15 +113,19 @@ class RequestQueue:
         self._put(request)
         return request
 
+    @property
+    def holds_back(self) -> bool:
+        """Tells whether the wire keeps bytes back while the device is busy."""
+        return self._patience.receive_bytes is None
+
     def takes_burst(self, layout: BurstLayout) -> bool:
-        """Tells whether requests may be a burst.
+        """Tells whether requests, and short ones before and behind them, may be a burst.
 
         On a wire that cannot hold back, the device may be too busy for some of them. And one must
         fit beside those that are on their way.
         """
         most = self._patience.window_bytes // 2
-        holds_back = self._patience.receive_bytes is None
-        return holds_back and layout.size <= most and len(layout.pieces) <= MOST_IN_BURST
+        return self.holds_back and layout.size <= most and len(layout.pieces) <= MOST_IN_BURST
 
     def submit_burst(self, burst: Burst) -> None:
         """Puts a burst, for which ``takes_burst``, behind all requests; raises as ``submit``."""
@@ -137,6 +141,11 @@ class RequestQueue:
             self.push()
             while self._queued_bytes > self._patience.window_bytes:
                 self._step()
+
+    @property
+    def is_idle(self) -> bool:
+        """Tells whether the device has answered all that was sent."""
+        return not self._flying.requests
 
     def push(self) -> None:
         """Sends what may be sent now."""
@@ -543,7 +552,7 @@ class RequestQueue:
 
 def _pass(request: Request | Burst) -> None:
     """It has been executed, and its answer did not come."""
-    if isinstance(request, Request) and request.answer_bytes:
+    if request.answer_bytes:
         request.lose()
     else:
         request.complete()

@@ -3,6 +3,7 @@
 import struct
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from slipstick_rtl.link.protocol import CRC_BYTES, HEADER_BYTES, RESPONSE_START, Status
@@ -46,6 +47,7 @@ class ResponseReader:
 
     def __init__(self, transport: Transport, payload_bytes: int) -> None:
         self._transport = transport
+        self._take_arrived: Callable[[], bytes] | None = getattr(transport, "take_arrived", None)
         self._payload_bytes = payload_bytes
         self._received = bytearray()
         self.session = 0
@@ -68,6 +70,9 @@ class ResponseReader:
                 data = self._transport.receive(missing, max(left, 0.0))
             if not data:
                 return self._rescue()
+            if self._take_arrived is not None:
+                # answers behind this one need no calls of their own
+                data += self._take_arrived()
             self.bytes += len(data)
             self._received += data
 

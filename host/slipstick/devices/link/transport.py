@@ -4,7 +4,11 @@ from typing import Protocol
 
 
 class Transport(Protocol):
-    """A byte stream in each direction. What cannot be mended there is a ``DeviceError``."""
+    """A byte stream in each direction. What cannot be mended there is a ``DeviceError``.
+
+    One that keeps bytes which came before they were asked for may have a method
+    ``take_arrived() -> bytes``, which gives them all.
+    """
 
     def send(self, data: bytes) -> None:
         """Sends all the bytes, or leaves them to something that will."""

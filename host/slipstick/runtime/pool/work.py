@@ -19,6 +19,10 @@ Values = dict[str, np.ndarray]
 _CHUNK_SECONDS = 0.2
 """Board's time that a part of a batch should take: long against a round trip, short against
 the batch."""
+_LEAST_SECONDS = 0.02
+"""A part takes at least so long, if the batch has enough: each one costs the host a millisecond."""
+_LEAST_PARTS = 4
+"""Parts per board that a batch has enough for."""
 _MOST_AT_ONCE = 256
 _FIRST = 16
 """Images for a board whose rate is not known."""
@@ -220,14 +224,15 @@ class WorkQueue:
             self._batches.popleft()
         if self._batches and single is not True:
             batch = self._batches[0]
-            return lambda: batch.take(self._share(board, batch.remaining))
+            return lambda: batch.take(self._share(board, batch))
         if self._returned or self._singles or self._batches:
             return None
         stolen = self._stolen(board, single)
         return None if stolen is None else lambda: stolen
 
-    def _share(self, board: int, remaining: int) -> int:
+    def _share(self, board: int, batch: Batch) -> int:
         """Images of a part: by the board's rate, and smaller towards the end of the batch."""
+        remaining = batch.remaining
         rates = {each: self.boards[each].rate for each in self.working | {board}}
         rate = rates[board]
         if rate is None:
@@ -235,7 +240,9 @@ class WorkQueue:
         known = [each for each in rates.values() if each is not None]
         total = sum(known) * len(rates) / len(known)
         left = remaining * rate / total / 2
-        return max(1, min(round(rate * _CHUNK_SECONDS), _MOST_AT_ONCE, round(left)))
+        least = min(rate * _LEAST_SECONDS, batch.images * rate / total / _LEAST_PARTS)
+        chunk = min(rate * _CHUNK_SECONDS, _MOST_AT_ONCE, max(left, least))
+        return max(1, round(chunk))
 
     def fair_share(self, board: int) -> int:
         """Single images that a board may have, so that no other one is idle meanwhile."""
