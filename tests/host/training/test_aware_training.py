@@ -1,5 +1,6 @@
 """Training with rounding: it computes what the deployed file does, and learns from that."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from slipstick.training.aware import (
 from slipstick.training.aware.adam import Adam, cosine
 from slipstick.training.aware.files import round_after_training
 from slipstick.training.aware.float_file import write_float_network
-from slipstick.training.aware.network import AwareNetwork
+from slipstick.training.aware.network import AwareNetwork, softmax
 from slipstick.training.network import FloatParameters, initial_parameters
 from slipstick.training.trainer import cross_entropy
 from training_networks import CLASSES, small_network, small_pictures
@@ -59,6 +60,10 @@ def trained_file(random_file: Path) -> Path:
     return path
 
 
+def one_hot(labels: np.ndarray) -> np.ndarray:
+    return np.eye(CLASSES, dtype=np.float32)[labels]
+
+
 def percent(data: bytes, x: np.ndarray, y: np.ndarray) -> float:
     """Right answers of a file of logarithmic codes."""
     return 100 * float((classes(data, x) == y).mean())
@@ -89,13 +94,17 @@ def test_float_gradients_are_the_losss_differences(random_file: Path) -> None:
     network, images = AwareNetwork(file.network, file.coded, None), file.images(x)
     last = file.network.layers[-1].name
 
+    # labels, and answers of a teacher that is sure of nothing
+    targets = 0.6 * one_hot(y) + 0.4 * np.random.default_rng(0).dirichlet([1] * CLASSES, len(y))
+    targets = targets.astype(np.float32)
+
     def loss_of(parameters: dict[str, FloatParameters]) -> float:
         network.round_parameters(parameters)
         logits = network.forward(images).tensors[last].reshape(len(x), -1)
-        return cross_entropy(logits, y) / len(x)
+        return -float((targets * np.log(softmax(logits))).sum()) / len(x)
 
     loss_of(dict(file.initial))
-    gradients = network.gradients(network.forward(images), y)
+    gradients = network.gradients(network.forward(images), targets)
     for name, own in file.initial.items():
         found = gradients[name]
         for kind in ("weights", "bias"):
@@ -197,6 +206,19 @@ def test_a_seed_gives_the_same_bits(trained_file: Path) -> None:
     assert files[0] == files[1] != files[2]
 
 
+def test_a_taught_network_answers_as_its_teacher(trained_file: Path) -> None:
+    """Labels are wrong; only the float network that training begins with knows better."""
+    x, y = pictures(256)
+    teacher = fine_tune(trained_file, x, y, form=None, recipe=AwareRecipe(steps=0, batch=32))
+    wanted = teacher.logits(x).argmax(axis=1)
+    wrong, agreeing = (y + 1) % CLASSES, {}
+    for taught in (0.0, 1.0):
+        recipe = replace(QUICK, taught=taught)
+        logits = fine_tune(trained_file, x, wrong, recipe=recipe).logits(x)
+        agreeing[taught] = float((logits.argmax(axis=1) == wanted).mean())
+    assert agreeing[1.0] > 0.9 and agreeing[0.0] < 0.3, agreeing
+
+
 def test_no_steps_only_round(trained_file: Path) -> None:
     x, y = pictures(64)
     tuned = fine_tune(trained_file, x, y, recipe=AwareRecipe(steps=0, batch=16, calibrating=16))
@@ -213,7 +235,7 @@ def test_weights_beyond_the_largest_code_only_come_back(random_file: Path) -> No
     name = file.network.learning[0].name
     network.weight_scales[name] = network.weight_scales[name] / 8
     network.round_parameters(file.initial)
-    found = network.gradients(network.forward(file.images(x)), y)[name].weights
+    found = network.gradients(network.forward(file.images(x)), one_hot(y))[name].weights
     moves_in = found * file.initial[name].weights >= 0
     rounded = np.abs(network.rounded[name].weights)
     cut = (rounded > 0) & (np.abs(file.initial[name].weights) > rounded * 1.2)
@@ -255,6 +277,7 @@ def test_moved_pictures_of_bytes_are_grey_at_their_borders(random_file: Path) ->
         ({"refits": -1}, "refits must be at least 0, not -1"),
         ({"rate": 0.0}, "rate must be above 0 and below 1, not 0.0"),
         ({"held": 1.5}, "held must be within 0..1, not 1.5"),
+        ({"taught": -0.5}, "taught must be within 0..1, not -0.5"),
         ({"calibrating": 0}, "calibrating must be at least 1, not 0"),
     ],
 )

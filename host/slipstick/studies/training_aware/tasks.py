@@ -127,7 +127,14 @@ def _pictures() -> tuple[Images, Images]:
 
 _PICTURES = AwareRecipe(steps=1200, batch=96, rate=5e-3, flip=True, crop=3)
 _PICTURES_LONG = AwareRecipe(
-    steps=2400, batch=96, rate=5e-3, flip=True, crop=3, held=0.2, exact_logits=True
+    steps=6000,
+    batch=96,
+    rate=5e-3,
+    flip=True,
+    crop=3,
+    held=0.1,
+    exact_logits=True,
+    taught=0.7,
 )
 _PICTURES_FLOAT = AwareRecipe(steps=800, batch=96, rate=5e-3, flip=True, crop=3)
 _PICTURES_QUICK = AwareRecipe(steps=20, batch=96, rate=5e-3, flip=True, crop=3, refits=1)

@@ -221,17 +221,20 @@ class AwareNetwork:
         units = self.weight_scales[layer.name].astype(np.float64)
         return units * self.source_scale(layer) * self.form.arithmetic.unit
 
-    def gradients(self, found: Forward, labels: np.ndarray) -> dict[str, Gradient]:
+    def gradients(self, found: Forward, targets: np.ndarray) -> dict[str, Gradient]:
         """Computes gradients of the batch's mean cross-entropy with regard to the master weights.
 
         Parameters
         ----------
         found : Forward
             Of the batch.
-        labels : array of int, (batch,)
+        targets : array of float32, (batch, classes)
+            Probabilities that the softmax should give; 1 at an image's label to learn labels alone.
         """
         last = self.network.layers[-1].name
-        first = self._float.loss_errors(found.tensors[last], labels) / np.float32(len(labels))
+        logits = found.tensors[last]
+        errors_of_softmax = softmax(logits.reshape(targets.shape)) - targets
+        first = errors_of_softmax.reshape(logits.shape) / np.float32(len(targets))
         errors: dict[str, list[np.ndarray]] = {last: [first]}
         gradients = {}
         for layer in reversed(self.network.layers):
@@ -269,6 +272,12 @@ class AwareNetwork:
         if layer.kind is Kind.AVERAGE_POOL:
             return do.average_back(layer, error, x, False) * _whole_mean(layer)
         return error.reshape(x.shape)
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Probabilities of classes, (batch, classes)."""
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def as_rows(layer: Layer, weights: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from ..network import INPUT, FloatParameters
 from ..trainer import cross_entropy, right
 from .adam import Adam, cosine
 from .formats import AwareFormat, find_format
-from .network import AwareNetwork
+from .network import AwareNetwork, softmax
 from .network_file import NetworkFile
 
 _EVALUATED = 100
@@ -48,6 +48,10 @@ class AwareRecipe:
     exact_logits : bool
         Whether the last layer's results stay sums, which do not become codes. Codes of 5 bits give
         equal logits to one image in seven. The host computes such a layer, exactly.
+    taught : float
+        Share of an image's target that is the answer of the float network that training begins
+        with; the label is the rest (G. Hinton et al., "Distilling the Knowledge in a Neural
+        Network", 2015, at a temperature of 1).
 
     Raises
     ------
@@ -64,6 +68,7 @@ class AwareRecipe:
     held: float = 0.5
     calibrating: int = 256
     exact_logits: bool = False
+    taught: float = 0.0
 
     def __post_init__(self) -> None:
         for name, low in (("steps", 0), ("batch", 1), ("crop", 0), ("refits", 0)):
@@ -71,8 +76,9 @@ class AwareRecipe:
                 raise InputError(f"{name} must be at least {low}, not {getattr(self, name)}")
         if not 0 < self.rate < 1:
             raise InputError(f"rate must be above 0 and below 1, not {self.rate}")
-        if not 0 <= self.held <= 1:
-            raise InputError(f"held must be within 0..1, not {self.held}")
+        for name in ("held", "taught"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{name} must be within 0..1, not {getattr(self, name)}")
         if self.calibrating < 1:
             raise InputError(f"calibrating must be at least 1, not {self.calibrating}")
 
@@ -216,6 +222,8 @@ class _Tuning:
     ) -> None:
         self._file, self._network, self._recipe, self._seed = file, network, recipe, seed
         self._adam = Adam(file.initial)
+        self._teacher = AwareNetwork(file.network, (), None)
+        self._teacher.round_parameters(file.initial)
 
     def run(
         self,
@@ -235,12 +243,22 @@ class _Tuning:
             places = generator.integers(0, len(images), recipe.batch)
             batch = moved(images[places], recipe, generator)
             found = network.forward(batch)
-            gradients = network.gradients(found, labels[places])
+            gradients = network.gradients(found, self._targets(batch, labels[places]))
             self._adam.step(gradients, cosine(recipe.rate, step, recipe.steps))
             after_step(self._figures(step, found.tensors, labels[places]))
         network.exact_products = True
         network.round_parameters(self._adam.parameters)
         return Tuned(self._file, network)
+
+    def _targets(self, batch: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Probabilities to learn: of the labels, and of the network that training began with."""
+        own = np.eye(self._file.network.classes, dtype=np.float32)[labels]
+        taught = np.float32(self._recipe.taught)
+        if not taught:
+            return own
+        last = self._file.network.layers[-1].name
+        answers = self._teacher.forward(batch).tensors[last].reshape(own.shape)
+        return (1 - taught) * own + taught * softmax(answers)
 
     def _fit(self, shown: np.ndarray, parameters: dict[str, FloatParameters]) -> None:
         """Chooses all scales as the quantiser would choose them for these parameters."""
