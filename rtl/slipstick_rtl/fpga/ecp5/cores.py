@@ -96,12 +96,9 @@ SIXTEEN_LANES = replace(
 """For an 85F, and networks of convolutions: sums leave the array in half the time. Words of two
 rows of weights are what lets it be routed. Fully connected layers take twice the time for it."""
 
-LARGE_NARROW_WEIGHTS = replace(LARGE, weight_rows=2)
-"""For an 85F with DRAM: words of two rows of weights halve the weights' wires, which raises the
-clock. Fully connected layers take twice as many cycles."""
-
-LARGE_WITH_ROOM = replace(LARGE_NARROW_WEIGHTS, halved_tables=1)
-"""For an 85F, with four block RAMs left for a fast wire. ResNet-8 takes 6 % more cycles."""
+LARGE_WITH_ROOM = replace(LARGE, weight_rows=2, halved_tables=1)
+"""For an 85F, with four block RAMs left for a fast wire, and words of two rows of weights, which
+let it be routed. ResNet-8 takes 6 % more cycles, and fully connected layers twice as many."""
 
 LARGE_LNS = replace(
     # no DSP block, and elements of 54 look-up tables
