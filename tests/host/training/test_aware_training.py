@@ -29,7 +29,6 @@ from slipstick.training.aware.files import round_after_training
 from slipstick.training.aware.float_file import write_float_network
 from slipstick.training.aware.network import AwareNetwork, softmax
 from slipstick.training.network import FloatParameters, initial_parameters
-from slipstick.training.trainer import cross_entropy
 from training_networks import CLASSES, small_network, small_pictures
 
 UNIT = np.float32(2**-7)

@@ -58,11 +58,11 @@ class _ErringDevice(ModelDevice):
             raise DeviceError("an error at random")
         return super().batch_core(batch, shared=shared)
 
-    def push(self) -> None:
+    def push(self, *, if_idle: bool = False) -> None:
         """The same for single images."""
         if self._random.random() < _ERROR_RATE:
             raise DeviceError("an error at random")
-        super().push()
+        super().push(if_idle=if_idle)
 
 
 def failing_pool(program: Program, failure: Failure, images: int, seed: int = 1) -> dict[str, Any]:
