@@ -30,9 +30,9 @@ def host_cost(
 ) -> dict[str, Any]:
     """Images per second of this process's time, and of the clock on the wall.
 
-    This process has one processor, and the null devices what the computer has. The images go in
-    ``ROUNDS`` batches. Other programs and virtual machines only slow a batch down: the fastest one
-    says what the host costs, the median what was got at that time.
+    This process has one processor, and the null devices have the others, as boards take nothing of
+    the host's. The images go in ``ROUNDS`` batches. Other programs and virtual machines only slow a
+    batch down: the fastest one says what the host costs, the median what was got at that time.
 
     Parameters
     ----------
@@ -47,10 +47,12 @@ def host_cost(
     count = images // ROUNDS
     feeds = random_batch(program, count, _FEEDS)
     of_process, of_clock = list[float](), list[float]()
+    own, others = _processors()
     with ExitStack() as stack:
-        opened = [stack.enter_context(null_link(program, over)) for _ in range(devices)]
+        with _running_on(others):
+            opened = [stack.enter_context(null_link(program, over)) for _ in range(devices)]
         device = opened[0] if devices == 1 else opened
-        stack.enter_context(_one_processor())
+        stack.enter_context(_running_on(own))
         session = stack.enter_context(InferenceSession(program, device))
         # describes regions, measures rates, and warms up
         session.run_batch(None, random_batch(program, _FEEDS * devices))
@@ -72,18 +74,29 @@ def host_cost(
     }
 
 
-@contextmanager
-def _one_processor() -> Iterator[None]:
-    """Threads that are begun in the body stay on one processor, where the system can do that."""
+def _processors() -> tuple[set[int], set[int]]:
+    """One processor, and the others, or the same one if there are none; empty sets where the system
+    cannot tell."""
     if sys.platform != "linux":
+        return set(), set()
+    every = os.sched_getaffinity(0)
+    own = {min(every)}
+    return own, every - own or own
+
+
+@contextmanager
+def _running_on(processors: set[int]) -> Iterator[None]:
+    """Threads and processes that are begun in the body stay on these processors, if there are any
+    named."""
+    if sys.platform != "linux" or not processors:
         yield
         return
-    every = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(every)})
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, processors)
     try:
         yield
     finally:
-        os.sched_setaffinity(0, every)
+        os.sched_setaffinity(0, before)
 
 
 @contextmanager

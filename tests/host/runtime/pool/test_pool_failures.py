@@ -17,6 +17,7 @@ from slipstick.program import Program
 from slipstick.runtime.arrivals import Ready
 from slipstick.runtime.pool.board import BoardState
 from slipstick.runtime.pool.execution import PoolExecution
+from slipstick.runtime.pool.work import Batch, Work, WorkQueue
 from slipstick.targets import find_target
 
 CONFIGURATION = find_target("sim-small").configuration
@@ -79,6 +80,32 @@ def test_boards_share_a_batch_by_their_rates(pool) -> None:
     assert made.retried == 0
     for board in made.boards():
         assert board.state is BoardState.IDLE and board.rate > 0 and not board.failures
+
+
+@pytest.mark.parametrize(("count", "least", "most"), [(2000, 50, 256), (64, 4, 8), (3, 1, 1)])
+def test_parts_of_a_batch_are_worth_their_cost(count: int, least: int, most: int) -> None:
+    """20 ms each, if there are enough for four parts per board; boards of 2,500 images a second."""
+    queue = WorkQueue()
+    queue.boards.extend(_Steady() for _ in range(4))
+    queue.working.update(range(4))
+    batch = Batch({"x": images(count)}, ("y",))
+    queue.add(batch)
+    sizes = []
+    while batch.remaining:
+        work = queue.take(len(sizes) % 4)
+        assert work is not None
+        sizes.append(work.images)
+    assert sum(sizes) == count
+    assert least <= min(sizes[:-1]) and max(sizes) <= most
+
+
+class _Steady:
+    """A board whose rate is known."""
+
+    rate, mark = 2500.0, 0.0
+
+    def ahead_of(self, work: Work) -> tuple[int, int]:
+        return 0, 0
 
 
 @pytest.mark.parametrize("seed", range(3))
