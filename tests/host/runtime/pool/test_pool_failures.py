@@ -102,7 +102,9 @@ def test_parts_of_a_batch_are_worth_their_cost(count: int, least: int, most: int
 class _Steady:
     """A board whose rate is known."""
 
-    rate, mark = 2500.0, 0.0
+    def __init__(self) -> None:
+        self.rate: float | None = 2500.0
+        self.mark = 0.0
 
     def ahead_of(self, work: Work) -> tuple[int, int]:
         return 0, 0
