@@ -102,8 +102,7 @@ class Float32Arithmetic(Arithmetic):
     def loss_errors(self, logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """softmax less one at the label."""
         flat = logits.reshape(len(labels), -1)
-        powers = np.exp(flat - flat.max(axis=1, keepdims=True))
-        errors = powers / powers.sum(axis=1, keepdims=True)
+        errors = softmax(flat)
         errors[np.arange(len(labels)), labels] -= 1
         return errors.reshape(logits.shape)
 
@@ -201,3 +200,9 @@ class Float32Arithmetic(Arithmetic):
 
 def _share(layer: Layer) -> np.float32:
     return np.float32(2.0 ** -golden().average_shift(window_of(layer)))
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Probabilities of classes, (batch, classes)."""
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)

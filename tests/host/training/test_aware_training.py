@@ -27,7 +27,8 @@ from slipstick.training.aware import (
 from slipstick.training.aware.adam import Adam, cosine
 from slipstick.training.aware.files import round_after_training
 from slipstick.training.aware.float_file import write_float_network
-from slipstick.training.aware.network import AwareNetwork, softmax
+from slipstick.training.aware.network import AwareNetwork
+from slipstick.training.float32 import softmax
 from slipstick.training.network import FloatParameters, initial_parameters
 from training_networks import CLASSES, small_network, small_pictures
 

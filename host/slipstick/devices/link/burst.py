@@ -125,7 +125,9 @@ class Burst:
 
     @property
     def command(self) -> Command:
-        """Tells the command of its first silent request."""
+        """Tells the command of its first request."""
+        if self._first is not None:
+            return self._first.command
         return Command(self._pieces[0].kind & ~FLAGS)
 
     @property

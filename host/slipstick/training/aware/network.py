@@ -7,7 +7,7 @@ import numpy as np
 
 from ...quantize.lns_scales import fitting_scales
 from ..arithmetic import Gradient
-from ..float32 import Float32Arithmetic, FloatState
+from ..float32 import Float32Arithmetic, FloatState, softmax
 from ..golden import golden, window_of
 from ..network import INPUT, FloatParameters, Initial, Kind, Layer, TrainingNetwork
 from .formats import AwareFormat
@@ -272,12 +272,6 @@ class AwareNetwork:
         if layer.kind is Kind.AVERAGE_POOL:
             return do.average_back(layer, error, x, False) * _whole_mean(layer)
         return error.reshape(x.shape)
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Probabilities of classes, (batch, classes)."""
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def as_rows(layer: Layer, weights: np.ndarray) -> np.ndarray:

@@ -10,12 +10,13 @@ import numpy as np
 from ...errors import InputError
 from ...quantize.lns_quantize import sampled
 from ...quantize.lns_scales import best_scales
+from ..float32 import softmax
 from ..loop import Recipe, augment
 from ..network import INPUT, FloatParameters
 from ..trainer import cross_entropy, right
 from .adam import Adam, cosine
 from .formats import AwareFormat, find_format
-from .network import AwareNetwork, softmax
+from .network import AwareNetwork
 from .network_file import NetworkFile
 
 _EVALUATED = 100
