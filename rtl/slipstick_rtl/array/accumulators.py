@@ -61,13 +61,16 @@ class AccumulatorColumn(wiring.Component):
     sums : data.ArrayLayout
         The column's partial sums.
     silicon : int
-        1: memories are read and registers written only where somebody asks.
+        1: memories are read and registers written only where somebody asks; and ``control`` of
+        some cycles ago is given, as columns further on have it.
 
     Members
     -------
     control : In
         Of the sums that come ACCUMULATOR_UPDATE_LATENCY cycles later. One address must not return
         within four cycles.
+    updating, landing : In
+        With ``silicon``: the same, ACCUMULATOR_UPDATE_LATENCY cycles ago, and one more.
     partial_sums, even_sums : In
         Of the vector; with ``pair`` of the odd one, and of the even one.
     read : In
@@ -78,6 +81,8 @@ class AccumulatorColumn(wiring.Component):
     """
 
     control: data.View
+    updating: data.View
+    landing: data.View
     partial_sums: data.View
     even_sums: data.View
     read: data.View
@@ -88,9 +93,11 @@ class AccumulatorColumn(wiring.Component):
     ) -> None:
         self._depth, self._silicon = depth, silicon
         self._words = data.ArrayLayout(ACCUMULATOR_BITS, pixels)
+        control = accumulate_layout(depth)
         super().__init__(
             {
-                "control": In(accumulate_layout(depth)),
+                "control": In(control),
+                **({"updating": In(control), "landing": In(control)} if silicon else {}),
                 "partial_sums": In(sums),
                 "even_sums": In(sums),
                 "read": In(read_layout(depth)),
@@ -101,8 +108,11 @@ class AccumulatorColumn(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         words = self._words
-        control = delay(m, self.control, ACCUMULATOR_UPDATE_LATENCY, "control")
-        landing = delay(m, control, 1, "landing")
+        if self._silicon:
+            control, landing = self.updating, self.landing
+        else:
+            control = delay(m, self.control, ACCUMULATOR_UPDATE_LATENCY, "control")
+            landing = delay(m, control, 1, "landing")
         total, even = Signal(words, reset_less=True), Signal(words, reset_less=True)
         written = (Mux(landing.pair, Value.cast(even), Value.cast(total)), Value.cast(total))
         held = [self._memory(m, number, landing, written[number]) for number in range(2)]
@@ -214,7 +224,20 @@ class Accumulators(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self._configuration
-        control = self.control
+        controls = [self.control]
+
+        def go_on() -> None:
+            """Passes it on from a column to its neighbour."""
+            controls.append(delay(m, controls[-1], 1, f"control_{len(controls) - 1}"))
+
+        if c.silicon:
+            # a column takes those of cycles ago from behind its neighbours' registers
+            for _ in range(ACCUMULATOR_UPDATE_LATENCY + 1):
+                go_on()
+        arriving = None
+        if c.silicon:
+            cycles = ACCUMULATOR_WAY + ACCUMULATOR_UPDATE_LATENCY
+            arriving = delay(m, self.read.enable, cycles, "arriving", reset_less=True)
         reads = [self._near(m, platform, first) for first in range(0, c.columns, BLOCK_COLUMNS)]
         for j in range(c.columns):
             m.submodules[f"column_{j}"] = column = AccumulatorColumn(
@@ -224,20 +247,34 @@ class Accumulators(wiring.Component):
                 silicon=c.silicon,
             )
             m.d.comb += [
-                column.control.eq(control),
+                column.control.eq(controls[j]),
                 column.read.eq(reads[j // BLOCK_COLUMNS][j % 2]),
             ]
             late = ACCUMULATOR_READ_LATENCY - ACCUMULATOR_WAY - ACCUMULATOR_UPDATE_LATENCY - j % 2
             for p in range(c.pixels):
                 word = self.read_data.word_select(p * c.columns + j, ACCUMULATOR_BITS)
-                found = delay(m, column.read_data[p], late, f"found_{j}_{p}", reset_less=True)
+                found = column.read_data[p]
+                if late:
+                    found = self._register(m, found, arriving, f"found_{j}_{p}_0")
                 m.d.comb += [
                     column.partial_sums[p].eq(self.partial_sums[p][j]),
                     column.even_sums[p].eq(self.even_sums[p][j]),
                     word.eq(found),
                 ]
-            control = delay(m, control, 1, f"control_{j}")
+            if c.silicon:
+                m.d.comb += [
+                    column.updating.eq(controls[j + ACCUMULATOR_UPDATE_LATENCY]),
+                    column.landing.eq(controls[j + ACCUMULATOR_UPDATE_LATENCY + 1]),
+                ]
+            go_on()
         return m
+
+    def _register(self, m: Module, word: Value, arriving: Value | None, name: str) -> Signal:
+        """Holds what even columns have read, a cycle later; in silicon until more comes."""
+        register = Signal(len(word), name=name, reset_less=True)
+        with where(m, arriving):
+            m.d.sync += register.eq(word)
+        return register
 
     def _near(self, m: Module, platform: object, first: int) -> tuple[Value, Value]:
         """The read for even columns from ``first`` on, in registers of their own, and for odd ones.

@@ -14,6 +14,7 @@ from ..layouts import MATRIX_INSTRUCTION
 from ..primitives.delay import delay
 from ..primitives.delay_memory import long_delay
 from ..primitives.fanout import copy_of
+from ..primitives.resting import resting, works_for
 from .accumulators import accumulate_layout, accumulators_latency, part_origin
 from .pixel_counter import PixelCounter
 from .systolic_array import SystolicArray
@@ -277,9 +278,15 @@ class MatrixEngine(wiring.Component):
             kind.from_ninth.eq(loader.from_ninth),
             kind.bit.eq(loader.from_ninth & taken),
         ]
-        ways = [delay(m, kind, WEIGHT_READ_LATENCY - 1, "kind", reset_less=True)]
-        for cycles in range(weight_skew(c, c.weight_rows - 1, c.columns - 1)):
-            ways.append(delay(m, ways[-1], 1, f"kind_late_{cycles}", reset_less=True))
+        skew = weight_skew(c, c.weight_rows - 1, c.columns - 1)
+        # in silicon their way rests while no word comes
+        kinds = Module() if c.silicon else m
+        ways = [delay(kinds, kind, WEIGHT_READ_LATENCY - 1, "kind", reset_less=True)]
+        for cycles in range(skew):
+            ways.append(delay(kinds, ways[-1], 1, f"kind_late_{cycles}", reset_less=True))
+        if c.silicon:
+            works = works_for(m, taken, WEIGHT_READ_LATENCY + skew, "kinds_work")
+            m.submodules.kinds = resting(kinds, works)
         for s, j in product(range(c.weight_rows), range(c.columns)):
             kind = ways[weight_skew(c, s, j)]
             # the row of column j, as a step of this chain

@@ -1,13 +1,15 @@
 """Two elements of a column that share their registers of sums: for standard cells."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..numbers.number_format import NumberFormat
+from ..numbers.number_format import Addend, NumberFormat
 from ..primitives.delay import delay
+from ..primitives.resting import where
 
 _NAMES = ("upper", "lower")
 """Names of a pair's rows. Numbered blocks would be mapped to cells apart: an activation's register
@@ -30,8 +32,9 @@ class PairRow:
 class RowPair(wiring.Component):
     """Multiplies P activations of each of two rows by its weight; both products join the sum.
 
-    A column of R elements has R registers of sums; of pairs it has half as many. The two additions
-    take a cycle together, or one each (``pair_cycles`` of the number format).
+    A column of R elements has R registers of sums; of pairs it has half as many. With
+    ``pair_cycles`` of the number format the products' sum has a register of its own. Without it
+    three numbers are added in a cycle.
 
     Parameters
     ----------
@@ -45,7 +48,8 @@ class RowPair(wiring.Component):
     Members
     -------
     activations, weight, capture : In
-        [2] of what a :class:`.ProcessingElement` has; both rows' in the same cycles.
+        [2] of what a :class:`.ProcessingElement` has; both rows' in the same cycles, so that the
+        upper one's ``capture`` is that of both.
     swap : In
     partial_sums : In
         P sums of the elements above, ``element_latency - 1`` cycles later than ``activations``.
@@ -103,33 +107,65 @@ class RowPair(wiring.Component):
             multiplier = self._format.multiplier(pixels=self._pixels)
             m.submodules[f"{_NAMES[index]}_multiplier"] = multiplier
             captured = Signal(self._format.stored_weight, name=f"captured_{index}", reset_less=True)
-            with m.If(self.capture[index]):
+            with m.If(self.capture[0]):
                 m.d.sync += captured.eq(self.weight[index])
-            activations = self.activations[index]
             m.d.comb += [
-                multiplier.activations.eq(activations),
+                multiplier.activations.eq(self.activations[index]),
                 multiplier.weight.eq(captured),
                 multiplier.swap.eq(self.swap),
                 multiplier.swap_late.eq(self.swap_out),
-                self.activations_out[index].eq(
-                    delay(m, activations, 1, f"activations_{index}", reset_less=True)
-                ),
             ]
+            for pixel in range(self._pixels):
+                self._pass_on(m, index, pixel)
             multipliers.append(multiplier)
         for pixel in range(self._pixels):
             total = Signal(
                 self.partial_sums_out[pixel].shape(), name=f"total_{pixel}", reset_less=True
             )
-            both = Signal(self._format.partial_sum(2), name=f"both_{pixel}")
-            m.d.comb += both.eq(sum(self._product(one, pixel, len(both)) for one in multipliers))
-            late = delay(m, both, self._format.pair_cycles, f"both_{pixel}", reset_less=True)
-            above = self.partial_sums[pixel] if self._rows_above else 0
-            m.d.sync += total.eq(late + above)
+            products = [self._format.addend(one, pixel) for one in multipliers]
+            above = self.partial_sums[pixel] if self._rows_above else Const(0, 1)
+            sum_of = self._sum_of_two if self._format.pair_cycles else self._sum_of_three
+            m.d.sync += total.eq(sum_of(m, products, above, pixel))
             m.d.comb += self.partial_sums_out[pixel].eq(total)
         return m
 
-    def _product(self, multiplier: object, pixel: int, width: int) -> Value:
-        """A product, whole."""
-        product, ones = self._format.addend(multiplier, pixel)
-        number = product.bits(width)
-        return number if ones is None else number + (ones[0] & ones[1])
+    def _pass_on(self, m: Module, index: int, pixel: int) -> None:
+        """An activation to the neighbour; bits without a meaning stay as they were."""
+        given = Value.cast(self.activations[index][pixel])
+        passed = Signal(len(given), name=f"activation_{index}_{pixel}", reset_less=True)
+        present = given[-1] if self._format.marks_zeros else None
+        with where(m, present):
+            m.d.sync += passed.eq(given)
+        if present is not None:
+            m.d.sync += passed[-1].eq(present)
+        m.d.comb += Value.cast(self.activations_out[index][pixel]).eq(passed)
+
+    def _sum_of_two(self, m: Module, products: Sequence[Addend], above: Value, pixel: int) -> Value:
+        """The sum above and, from a register, that of both products."""
+        both = Signal(self._format.partial_sum(2), name=f"both_{pixel}")
+        numbers = (product.bits(len(both)) + _one(ones) for product, ones in products)
+        m.d.comb += both.eq(sum(numbers))
+        late = delay(m, both, self._format.pair_cycles, f"both_{pixel}", reset_less=True)
+        return late + above
+
+    def _sum_of_three(
+        self, m: Module, products: Sequence[Addend], above: Value, pixel: int
+    ) -> Value:
+        """The sum above and both products: a full adder per bit, then carries run once."""
+        shape = self.partial_sums_out[pixel].shape()
+        sums, carries = (Signal(shape, name=f"{name}_{pixel}") for name in ("sums", "carries"))
+        extended = Signal(shape, name=f"above_{pixel}")
+        (first, first_ones), (second, second_ones) = products
+        a, b = first.bits(len(sums)), second.bits(len(sums))
+        m.d.comb += [
+            extended.eq(above),
+            sums.eq(a ^ b ^ extended),
+            # what a product lacks takes the lowest carry's place
+            carries.eq(Cat(_one(first_ones), (a & b) | ((a ^ b) & extended))),
+        ]
+        return sums + carries + _one(second_ones)
+
+
+def _one(ones: tuple[Value, Value] | None) -> Value:
+    """Returns what a product lacks: 1 if both bits are."""
+    return Const(0, 1) if ones is None else ones[0] & ones[1]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value, signed
+from amaranth.hdl import Const, Module, Mux, ShapeLike, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -10,6 +10,7 @@ from amaranth.utils import exact_log2
 from ..config import Configuration
 from ..memory.activation_memory import WINDOW_READ_LATENCY
 from ..primitives.delay import delay
+from ..primitives.resting import where
 from .lane_table import SWAP_CYCLES, LaneTable
 from .rotator import Rotator
 
@@ -28,12 +29,16 @@ class WindowGather(wiring.Component):
     address_bits : int
     lanes : data.ArrayLayout
         Of the lane table.
+    silicon : int
+        1: rows are added up only where they change.
 
     Members
     -------
     lanes, base, y, x : In
         The tile's lanes, the window's address and coordinates; ``base`` and ``x`` once for each
         half of the lanes.
+    rows_change : In
+        With ``silicon``: ``y`` or the lanes are not those of the cycle before.
     height, width, padding : In
         Of the input; may change with every vector.
     bank_rows, bank_bytes : Out, In
@@ -46,6 +51,7 @@ class WindowGather(wiring.Component):
     base: Signal
     y: Signal
     x: Signal
+    rows_change: Signal
     height: Signal
     width: Signal
     padding: Signal
@@ -54,9 +60,15 @@ class WindowGather(wiring.Component):
     o: data.View
 
     def __init__(
-        self, *, rows: int, banks: int, address_bits: int, lanes: data.ArrayLayout
+        self,
+        *,
+        rows: int,
+        banks: int,
+        address_bits: int,
+        lanes: data.ArrayLayout,
+        silicon: int = 0,
     ) -> None:
-        self._rows, self._address_bits = rows, address_bits
+        self._rows, self._address_bits, self._silicon = rows, address_bits, silicon
         self._bank_bits = exact_log2(banks)
         self._row_bits = address_bits - self._bank_bits
         super().__init__(
@@ -65,6 +77,7 @@ class WindowGather(wiring.Component):
                 "base": In(data.ArrayLayout(address_bits, 2)),
                 "y": In(signed(16)),
                 "x": In(data.ArrayLayout(signed(16), 2)),
+                **({"rows_change": In(1)} if silicon else {}),
                 "height": In(16),
                 "width": In(16),
                 "padding": In(signed(8)),
@@ -103,9 +116,10 @@ class WindowGather(wiring.Component):
                 Signal(name=f"{name}_{r}", reset_less=True)
                 for name in ("rows_inside", "columns_inside", "inside")
             )
+            m.d.sync += address.eq(self.base[half] + lane.offset)
+            with where(m, self.rows_change if self._silicon else None):
+                m.d.sync += y.eq(self.y + lane.y)
             m.d.sync += [
-                address.eq(self.base[half] + lane.offset),
-                y.eq(self.y + lane.y),
                 x.eq(self.x[half] + lane.x),
                 rows_inside.eq(y < height),
                 columns_inside.eq(x < width),
@@ -161,7 +175,7 @@ class WindowReader(wiring.Component):
     def __init__(self, *, configuration: Configuration, address_bits: int) -> None:
         c = configuration
         row_bits = address_bits - exact_log2(c.banks)
-        self._windows = c.windows
+        self._windows, self._silicon = c.windows, c.silicon
         self.table = LaneTable(configuration=c, address_bits=address_bits)
         self._gathers = [
             WindowGather(
@@ -169,6 +183,7 @@ class WindowReader(wiring.Component):
                 banks=c.banks,
                 address_bits=address_bits,
                 lanes=self.table.lanes.shape(),
+                silicon=c.silicon,
             )
             for _ in range(c.pixels)
         ]
@@ -210,6 +225,10 @@ class WindowReader(wiring.Component):
         bases = [late(self.base[k], f"base_{k}") for k in windows]
         columns = [late(self.x[k], f"x_{k}") for k in windows]
         last = windows[-1]
+        rows_change: Value = Const(0, 1)
+        if self._silicon:
+            swapped = delay(m, self.table.swap, SWAP_CYCLES, "swapped")
+            rows_change = swapped | delay(m, self.y != y, SWAP_CYCLES - 1, "moved")
         for p, gather in enumerate(self._gathers):
             m.submodules[f"gather_{p}"] = gather
             m.d.comb += [
@@ -220,6 +239,7 @@ class WindowReader(wiring.Component):
                 gather.height.eq(height),
                 gather.width.eq(width),
                 gather.padding.eq(padding),
+                *([gather.rows_change.eq(rows_change)] if self._silicon else []),
                 self.bank_rows[p].eq(gather.bank_rows),
                 gather.bank_bytes.eq(self.bank_bytes[p]),
                 self.o[p].eq(gather.o),

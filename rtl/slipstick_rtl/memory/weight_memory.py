@@ -1,7 +1,6 @@
 """The weight memory: words of W x C bytes for parameters, the weight loader and table loads."""
 
 import math
-from typing import Any
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -14,7 +13,7 @@ from ..latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..link.layouts import ByteWrite
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of
-from ..primitives.resting import momentary_memory, read_register
+from ..primitives.resting import momentary_memory, read_register, where
 
 _MEMORY_CYCLES = 3
 """Block RAM, its output register, and one on the way; before them addresses are on theirs."""
@@ -211,15 +210,20 @@ class WeightMemory(wiring.Component):
         latest = weight_skew(c, c.weight_rows - 1, c.columns - 1)
         read = (loader.valid & loader.ready) | self.parameter_taken | self.table_taken
 
-        def late(value: Value, name: str) -> list[Value]:
-            way: Any = delay(m, value, early, name, reset_less=True)
-            ways: list[Value] = [way]
-            for cycles in range(latest):
-                way = delay(m, way, 1, f"{name}_late_{cycles}", reset_less=True)
-                ways.append(way)
+        def late(value: Value, name: str, of: list[Value]) -> list[Value]:
+            """Each where one of ``of`` is 1 before it; always, if there are none."""
+            names = [*(f"{name}_{k}" for k in range(early))]
+            names += [f"{name}_late_{k}_0" for k in range(latest)]
+            ways = [value]
+            for k, each in enumerate(names):
+                register = Signal(len(value), name=each, reset_less=True)
+                with where(m, of[k] if of else None):
+                    m.d.sync += register.eq(ways[-1])
+                ways.append(register)
             return ways
 
-        return late(address, "address"), late(read, "read") if c.silicon else []
+        reading = late(read, "read", []) if c.silicon else []
+        return late(address, "address", reading)[early:], reading[early:]
 
     def _write_bytes(self, m: Module) -> _Writes:
         """A byte is there some cycles later: long before a program can be started."""

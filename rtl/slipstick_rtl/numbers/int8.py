@@ -41,6 +41,7 @@ class Int8:
     """Shape of activations and weights as they lie in memory, and of activations in the array."""
 
     encode_cycles = 0
+    marks_zeros = False
 
     def __init__(self, *, multiplier: str = "plain") -> None:
         if multiplier not in _BACK_ENDS:

@@ -56,6 +56,11 @@ class NumberFormat(Protocol):
         ...
 
     @property
+    def marks_zeros(self) -> bool:
+        """The last bit of an activation inside the array is 0 for zero; others say nothing then."""
+        ...
+
+    @property
     def encode_cycles(self) -> int:
         """Cycles that activations take more to come to the array's rows."""
         ...

@@ -13,6 +13,7 @@ from ..isa import MapFlag, TrainingFlag
 from ..latencies import ACCUMULATOR_READ_LATENCY, ACCUMULATOR_WAY
 from ..layouts import post_instruction
 from ..primitives.delay import delay
+from ..primitives.resting import where
 from .addresses import AccumulatorCursor, AddressGenerator
 from .distances import BYTE_DISTANCE, READ_DISTANCE, write_distance
 from .lane import PostLane
@@ -350,11 +351,16 @@ class PostControl(wiring.Component):
         for distance in range(later):
             results.append(delay(m, results[-1], 1, f"result_{distance}"))
         written = results[-1]
+        address: Value = destination.address
+        for distance in range(later):
+            register = Signal(len(address), name=f"destination_{distance}", reset_less=True)
+            # in standard cells only where there is a result
+            with where(m, results[distance].valid if self._configuration.silicon else None):
+                m.d.sync += register.eq(address)
+            address = register
         m.d.comb += [
             self.write.enable.eq(written.valid),
-            self.write.address[self._unit_bits :].eq(
-                delay(m, destination.address, later, "destination", reset_less=True)
-            ),
+            self.write.address[self._unit_bits :].eq(address),
             self.written.eq(written.valid & written.end),
         ]
         return results

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from ..config import Configuration
 from ..latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
+from ..primitives.resting import where
 from .fields import ParameterField
 from .requantization import parameter_fields, strobes
 
@@ -163,6 +164,10 @@ class ColumnChooser(wiring.Component):
             for chain in range(c.weight_rows):
                 columns = [self.elements[chain][k * c.lanes + first] for k in slices]
                 chosen = Array([Value.cast(element) for element in columns])[self.slice]
-                here = delay(m, chosen, 1, f"element_{lane}_{chain}", reset_less=True)
+                here = Signal(len(chosen), name=f"element_{lane}_{chain}_0", reset_less=True)
+                # in standard cells only what somebody takes
+                mine = arriving.word_select(chain, strobes(c).size).any() if c.silicon else None
+                with where(m, mine):
+                    m.d.sync += here.eq(chosen)
                 m.d.comb += self.lane_elements[lane][chain].eq(here)
         return m

@@ -104,7 +104,7 @@ BENCH = Bench(
         {"pixels": 1, "rows": 8, "columns": 8, "weight_rows": 2},
         {"pixels": 2, "rows": 4, "columns": 4},
         {"rows": 12, "columns": 8, "weight_rows": 2},
-        {"pixels": 1, "rows": 16, "columns": 8, "weight_rows": 2},
+        {"pixels": 1, "rows": 16, "columns": 8, "weight_rows": 2, "silicon": 1},
     ),
     thorough=(
         {"pixels": 1, "rows": 16, "columns": 4, "weight_rows": 4},

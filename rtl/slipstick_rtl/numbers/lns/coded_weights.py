@@ -26,6 +26,7 @@ class CodedWeights:
     encode_cycles = 1
     swap_cycles = 0
     pair_cycles = 0
+    marks_zeros = False
 
     def __init__(self, lns: Lns, largest_product: int) -> None:
         self._lns, self._largest_product = lns, largest_product

@@ -21,6 +21,8 @@ class LogFormat(CodedWeights):
         Two elements share each register of sums, and their multipliers have one only.
     """
 
+    marks_zeros = True
+
     def __init__(self, arithmetic: ArrayArithmetic, *, paired: bool = False) -> None:
         self._arithmetic, self._paired = arithmetic, paired
         largest = arithmetic.lns.largest_code

@@ -84,12 +84,16 @@ class LogMultiplier(CodedMultiplier):
         present = Signal(name=f"present_{p}", reset_less=True)
         negative = Signal(name=f"negative_{p}", reset_less=True)
         both = activation.present & active.present
-        m.d.sync += [
-            total.eq(activation.magnitude + active.magnitude),
-            present.eq(both),
-            negative.eq(both & (activation.negative ^ active.negative)),
-        ]
-        return self._product(m, platform, p, total, present, negative)
+        magnitude = activation.magnitude + active.magnitude
+        differ = activation.negative ^ active.negative
+        m.d.sync += present.eq(both)
+        if self._shifts_registered:
+            m.d.sync += [total.eq(magnitude), negative.eq(both & differ)]
+            return self._product(m, platform, p, total, present, negative)
+        # in standard cells a sum that nobody needs costs the energy of all that hangs on it
+        with m.If(both):
+            m.d.sync += [total.eq(magnitude), negative.eq(differ)]
+        return self._product(m, platform, p, total, present, negative & present)
 
     def _product(
         self,
@@ -113,6 +117,8 @@ class LogMultiplier(CodedMultiplier):
             if k in registered:
                 entry = delay(m, entry, 1, name, reset_less=True)
                 rest = delay(m, rest, 1, f"rest_{places}_{p}", reset_less=True)
+            elif not self._shifts_registered:
+                entry = _named(m, entry, name)
         bits, mask = self._spread(entry, rest[:-2], rest[-2])
         return Cat(bits), mask, rest[-1]
 
@@ -143,6 +149,13 @@ class LogMultiplier(CodedMultiplier):
             bits.append(Mux(groups[0] == group & 1, low, high[0]) if high else low)
             masks.append(present & Cat(groups == shift for shift in brought).any())
         return bits, Cat(masks)
+
+
+def _named(m: Module, value: Value, name: str) -> Signal:
+    """A signal of this value: expressions that use it twice per bit do not grow."""
+    signal = Signal(len(value), name=name)
+    m.d.comb += signal.eq(value)
+    return signal
 
 
 def shift_left(
