@@ -150,7 +150,9 @@ async def random_programs(dut: Any) -> None:
     for half, stall in ((1, 0.0), (0, 0.0), (1, 0.0), (0, 0.0), (1, 0.3), (0, 0.7)):
         host.stall(stall)
         after = _Round(generator, configuration, half)
-        writes = [pieces(*memory, _PIECE) for memory in after.memories]
+        # a whole word at least
+        most = max(_PIECE, configuration.weight_word_bytes)
+        writes = [pieces(*memory, most) for memory in after.memories]
         left = {piece for memory in writes for piece in memory}
         await host.run(now.matrix_pc, now.post_pc)
         while (await host.look()).running:
