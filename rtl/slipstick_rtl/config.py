@@ -21,6 +21,8 @@ DIGITS = 5
 PARAMETER_BITS = 72
 """Bits of a channel's parameters: bias 32, multiplier 32, shift 8."""
 
+TABLE_ENTRY_BYTES = 4
+
 PARAMETER_QUEUE_RESERVE = 4
 """Words of parameters that may be read yet when it is noticed that their queue has no more room."""
 
@@ -462,6 +464,15 @@ class Configuration:
         return self.lanes >> self.halved_tables
 
     @property
+    def table_codes(self) -> int:
+        """Entries of half a look-up table: one for each byte, or for each code of a logarithm.
+
+        Both halves are at least a word of the weight memory.
+        """
+        halves = self.weight_word_bytes // TABLE_ENTRY_BYTES
+        return max(2 * (self.format.largest + 1), min(halves // 2, 1 << 8))
+
+    @property
     def banks(self) -> int:
         """Byte-wide banks of the activation memory, B: R, or the next power of two."""
         return 1 << (self.rows - 1).bit_length()
@@ -548,5 +559,9 @@ class Configuration:
         # as it was before there was this field
         if not self.training:
             del fields["training"]
-        text = json.dumps([ISA_VERSION, PROTOCOL_VERSION, fields], sort_keys=True)
+        meaning: list[Any] = [ISA_VERSION, PROTOCOL_VERSION, fields]
+        # once tables had an entry for every byte, with all formats
+        if self.table_codes < 1 << 8:
+            meaning.append(self.table_codes)
+        text = json.dumps(meaning, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

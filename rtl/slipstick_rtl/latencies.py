@@ -60,10 +60,7 @@ QUEUE_TRIP = 10
 """Cycles from a word's read until its place in the queue is free, beyond the memory's skew."""
 
 TABLE_LATENCY = 26
-"""Cycles of a TABLE beyond its entries and the weight memory's skew."""
-
-TABLE_ENTRY_BYTES = 4
-"""An entry of the table is written a cycle."""
+"""Cycles of a TABLE beyond its entries, one per cycle, and the weight memory's skew."""
 
 
 def weight_skew(configuration: Configuration, chain: int, column: int) -> int:

@@ -14,7 +14,7 @@ from slipstick_sim.benches.stimulus.random_post import (
     random_post,
 )
 from slipstick_sim.golden.parameters import Parameters, decode_block, encode_block, parameter_block
-from slipstick_sim.golden.post import TABLE_ENTRIES, drain, load_table, map_taps
+from slipstick_sim.golden.post import drain, load_table, map_taps, table_entries
 
 CONFIGURATION = Configuration(
     pixels=2,
@@ -74,7 +74,7 @@ def test_equals_the_loop_nest() -> None:
     ninth = np.zeros(weights.shape, np.uint8)
     place_parameters(CONFIGURATION, random_parameters(generator, CONFIGURATION), weights, ninth)
     memory = generator.integers(-128, 128, (3, CONFIGURATION.activation_bytes), np.int8)
-    table = generator.integers(-(2**17), 2**17, TABLE_ENTRIES).astype(np.int32)
+    table = generator.integers(-(2**17), 2**17, table_entries(CONFIGURATION)).astype(np.int32)
     for _ in range(120):
         fields = random_post(generator, CONFIGURATION)
         if fields["opcode"] == Opcode.TABLE:
@@ -114,7 +114,7 @@ def test_refuses(changes: Fields, message: str) -> None:
     bias, multiplier, shift = random_parameters(np.random.default_rng(0), CONFIGURATION)
     parameters = bias[0], multiplier[0], shift[0]
     memory = np.zeros((1, 4096), np.int8)
-    table = np.zeros(TABLE_ENTRIES, np.int32)
+    table = np.zeros(table_entries(CONFIGURATION), np.int32)
     with pytest.raises(ValueError, match=message):
         if any(name.startswith("table") for name in changes):
             load_table(fields, np.zeros((256, 1, 16), np.int8), table, CONFIGURATION)

@@ -110,7 +110,7 @@ def _sdram(
 _LNS6 = Variant(
     suffix="lns6",
     description="ULX3S with the LFE5U-85F: logarithms of 6 bits",
-    configuration=clocked(LARGE_LNS, 80_000_000),
+    configuration=clocked(LARGE_LNS, 100_000_000),
 )
 
 _LNS5 = Variant(

@@ -1,5 +1,7 @@
 """The post engine's datapath: L lanes, their tables and parameters, and what each does when."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -8,12 +10,13 @@ from ..config import Configuration
 from ..latencies import BLOCK_COLUMNS, RESULT_TABLE_LATENCY
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of, copy_of
+from ..primitives.resting import where
 from .distances import BIAS_DISTANCE
 from .lane import PostLane, control_delays
 from .multiplier import VALUE_BITS
 from .parameters import ColumnChooser, LaneParameters, element_bits
 from .requantization import instruction_fields, lane_fields, parameter_fields, strobes
-from .table import TABLE_WRITE, Table
+from .table import Table, table_write
 
 TAP = data.StructLayout(
     {
@@ -67,7 +70,7 @@ class PostLanes(wiring.Component):
         As ``begin``, of a slice with parameters of its own.
     elements, arriving, arriving_slice : In
         Parameters on their way from weight memory: see :class:`ColumnChooser`.
-    table_write : In(TABLE_WRITE)
+    table_write : In(table_write(configuration))
     bytes : In(8 x L)
     accumulators : In(32 x P x C)
         ``accumulator_latency`` cycles before the lanes take them.
@@ -110,7 +113,7 @@ class PostLanes(wiring.Component):
                 "elements": In(data.ArrayLayout(elements, c.weight_rows)),
                 "arriving": In(data.ArrayLayout(arriving, c.columns // BLOCK_COLUMNS)),
                 "arriving_slice": In(slices),
-                "table_write": In(TABLE_WRITE),
+                "table_write": In(table_write(c)),
                 "bytes": In(data.ArrayLayout(8, lanes)),
                 "accumulators": In(c.pixels * c.columns * VALUE_BITS),
                 "pixel": In(range(c.pixels)),
@@ -217,10 +220,16 @@ class PostLanes(wiring.Component):
             cycles: self._strobes(m, self.begin, BIAS_DISTANCE + cycles - 1, f"begin_{cycles}")
             for cycles in sorted(set(delays.values()))
         }
-        fields = self.fields
+        fields, begun = self.fields, self.begin
         for quarter in range(_QUARTERS):
             # on from quarter to quarter: there is time
-            fields = delay(m, fields, 1, f"fields_{quarter}", reset_less=True)
+            given = Value.cast(fields)
+            near: Any = Signal(fields.shape(), name=f"fields_{quarter}_0", reset_less=True)
+            if self._configuration.silicon:
+                begun = delay(m, begun, 1, f"fields_begin_{quarter}")
+            with where(m, begun if self._configuration.silicon else None):
+                m.d.sync += Value.cast(near).eq(given)
+            fields = near
             mine = [lane for k, lane in enumerate(lanes) if self._quarter(k) == quarter]
             for name, cycles in delays.items():
                 field = fields[name]
@@ -257,6 +266,16 @@ class PostLanes(wiring.Component):
                         getattr(lanes[index], name).eq(getattr(parameters, name)),
                     ]
 
+    def _pass_on(self, m: Module, write: data.View, name: str) -> data.View:
+        """A table's entry a cycle later; in silicon the register rests if there is none."""
+        if not self._configuration.silicon:
+            return delay(m, write, 1, name, reset_less=True)
+        late: Any = Signal(write.shape(), name=name, reset_less=True)
+        m.d.sync += late.enable.eq(write.enable)
+        with m.If(write.enable):
+            m.d.sync += [late.address.eq(write.address), late.data.eq(write.data)]
+        return late
+
     def _look_up(self, m: Module, lanes: list[PostLane]) -> None:
         """Each table's byte: of its lane, or a cycle later that of the lane that shares it."""
         c = self._configuration
@@ -266,11 +285,11 @@ class PostLanes(wiring.Component):
             cycles = PostLane.latency + 1
             tabulated = self._strobes(m, self.tap.tabulated, cycles, "tabulated", c.lanes)
         for index in range(c.tables):
-            m.submodules[f"table_{index}"] = table = Table(silicon=c.silicon)
+            m.submodules[f"table_{index}"] = table = Table(configuration=c)
             odd = copy_of(m, self._platform, self.tap.odd, f"odd_{index}")
             if index % self._tables_together == 0:
                 # on from a few tables to the next few: ``table_latency``
-                write = delay(m, write, 1, f"write_{index}", reset_less=True)
+                write = self._pass_on(m, write, f"write_{index}")
             m.d.comb += [
                 table.write.eq(write),
                 table.byte.eq(self.bytes[index]),

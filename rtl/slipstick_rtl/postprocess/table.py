@@ -1,8 +1,9 @@
-"""Tables of 512 entries: two functions of a byte; the lanes' copies, and the loader of all."""
+"""Tables of two functions of a byte, 512 entries, or of a code: copies, and the loader of all."""
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from ..config import Configuration
 from ..isa import POST_FIELDS
@@ -11,11 +12,13 @@ from ..primitives.delay import delay
 from ..primitives.resting import momentary_memory, read_register
 from ..primitives.stream_queue import StreamQueue
 
-TABLE_ENTRIES = 512
 ENTRY_BITS = 32
 
-TABLE_WRITE = data.StructLayout({"enable": 1, "address": range(TABLE_ENTRIES), "data": ENTRY_BITS})
-"""An entry for the tables of all lanes."""
+
+def table_write(configuration: Configuration) -> data.StructLayout:
+    """An entry for the tables of all lanes."""
+    entries = 2 * configuration.table_codes
+    return data.StructLayout({"enable": 1, "address": range(entries), "data": ENTRY_BITS})
 
 
 class Table(wiring.Component):
@@ -23,13 +26,14 @@ class Table(wiring.Component):
 
     Parameters
     ----------
-    silicon : int
-        1: it is read only where somebody wants an entry.
+    configuration : Configuration
+        With ``silicon`` it is read only where somebody wants an entry.
 
     Members
     -------
-    write : In(TABLE_WRITE)
+    write : In(table_write(configuration))
     byte : In(signed(8))
+        A code of the number format.
     odd : In(1)
         Looks in the second half.
     enable : In(1)
@@ -47,32 +51,33 @@ class Table(wiring.Component):
     latency = 2
     """Cycles: block RAM and its output register."""
 
-    def __init__(self, *, silicon: int = 0) -> None:
-        self._silicon = silicon
+    def __init__(self, *, configuration: Configuration) -> None:
+        self._configuration = c = configuration
         super().__init__(
             {
-                "write": In(TABLE_WRITE),
+                "write": In(table_write(c)),
                 "byte": In(signed(8)),
                 "odd": In(1),
-                **({"enable": In(1)} if silicon else {}),
+                **({"enable": In(1)} if c.silicon else {}),
                 "entry": Out(signed(ENTRY_BITS)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        m = Module()
+        m, c = Module(), self._configuration
         m.submodules.memory = memory = momentary_memory(
-            signed(ENTRY_BITS), TABLE_ENTRIES, silicon=self._silicon
+            signed(ENTRY_BITS), 2 * c.table_codes, silicon=c.silicon, style="block"
         )
         writer, reader = memory.write_port(), memory.read_port()
-        asked = self.enable if self._silicon else None
+        asked = self.enable if c.silicon else None
+        low = self.byte[: exact_log2(c.table_codes)]
         m.d.comb += [
             writer.en.eq(self.write.enable),
             writer.addr.eq(self.write.address),
             writer.data.eq(self.write.data),
             reader.en.eq(1 if asked is None else asked),
-            # byte + 128
-            reader.addr.eq(Cat(self.byte[:-1], ~self.byte[-1], self.odd)),
+            # byte + 128, or code + half as many as there are
+            reader.addr.eq(Cat(low[:-1], ~low[-1], self.odd)),
         ]
         m.d.comb += self.entry.eq(read_register(m, reader.data, asked, "entry"))
         return m
@@ -100,7 +105,7 @@ class TableLoader(wiring.Component):
     reads : Out(stream of 24-bit word addresses)
     weights : In(8 x W x C)
         Byte (s, j) WEIGHT_READ_LATENCY + weight_skew(configuration, s, j) cycles after each read.
-    write : Out(TABLE_WRITE)
+    write : Out(table_write(configuration))
     done : Out(1)
         The last ``write`` has been given; it is on its way through the lanes' registers.
     """
@@ -127,7 +132,7 @@ class TableLoader(wiring.Component):
                 "words": In(POST_FIELDS["table_words"].width),
                 "reads": Out(stream.Signature(24)),
                 "weights": In(8 * c.weight_word_bytes),
-                "write": Out(TABLE_WRITE),
+                "write": Out(table_write(c)),
                 "done": Out(1),
             }
         )
@@ -191,7 +196,8 @@ class TableLoader(wiring.Component):
 
     def _write(self, m: Module, arriving: Value, words: Value) -> None:
         """Entries as they arrive, those of a turn from the same place."""
-        turn, word = Signal(range(self._word_entries)), Signal(range(TABLE_ENTRIES))
+        entries = 2 * self._configuration.table_codes
+        turn, word = Signal(range(self._word_entries)), Signal(range(entries))
         # registers, as much hangs on the next arrival's being a turn's last
         single, final, last_but_one = Signal(), Signal(), Signal.like(word)
         m.d.sync += [single.eq(words == 1), last_but_one.eq(words - 2)]

@@ -37,12 +37,14 @@ def resting(part: Any, works: Value | None) -> Any:
     return part if works is None else EnableInserter(works)(part)
 
 
-def momentary_memory(shape: Any, depth: int, *, silicon: int) -> Memory:
+def momentary_memory(shape: Any, depth: int, *, silicon: int, style: str = "") -> Memory:
     """An empty memory; in silicon one whose words are taken in the cycle after they were read.
 
-    There a port that reads nothing gives anything: see :func:`read_register`.
+    There a port that reads nothing gives anything: see :func:`read_register`. Elsewhere it is of
+    the ``style`` of an FPGA's tools, or of the one that they choose.
     """
-    attributes = {"ram_style": MOMENTARY} if silicon else {}
+    style = MOMENTARY if silicon else style
+    attributes = {"ram_style": style} if style else {}
     return Memory(shape=shape, depth=depth, init=[], attrs=attributes)
 
 

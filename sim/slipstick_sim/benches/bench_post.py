@@ -17,7 +17,7 @@ from slipstick_rtl.postprocess.parameters import largest_skew
 from slipstick_rtl.postprocess.post_engine import PostEngine
 
 from ..golden.parameters import Parameters, parameter_block
-from ..golden.post import TABLE_ENTRIES, drain, load_table, map_taps
+from ..golden.post import drain, load_table, map_taps, table_entries
 from ..netlist import ecp5_cells
 from .drivers.on_chip import DEVICE, ECP5, OnChip
 from .drivers.post_memories import Contents, PostMemories
@@ -98,7 +98,7 @@ class PostTest:
         weights = entries.view(np.int8).reshape(-1, c.weight_rows, c.columns)
         ninth = generator.integers(0, 2, weights.shape, np.uint8)
         place_parameters(c, random_parameters(generator, c), weights, ninth)
-        self._table = np.zeros(TABLE_ENTRIES, np.int32)
+        self._table = np.zeros(table_entries(c), np.int32)
         self._notes = np.zeros((1, c.lanes), np.int32) if c.training else None
         self._expected = generator.integers(-128, 128, (1, c.activation_bytes), np.int8)
         self._contents = Contents(
@@ -114,7 +114,9 @@ class PostTest:
         self.instructions = Producer(self.dut, "instructions", seed=1, stall=0.3)
         await start(self.dut)
         table = random_table(self.generator, self.configuration)
-        table["table_words"] = TABLE_ENTRIES * 4 // self.configuration.weight_word_bytes
+        table["table_words"] = (
+            table_entries(self.configuration) * 4 // self.configuration.weight_word_bytes
+        )
         self.send([table])
         await self.completions([table])
 
@@ -318,10 +320,11 @@ async def tables_load_an_entry_a_cycle(dut: Any) -> None:
     await test.start()
     test.memories.stall = 0
     table = random_table(test.generator, c)
-    table["table_words"] = TABLE_ENTRIES * 4 // c.weight_word_bytes
+    table["table_words"] = table_entries(c) * 4 // c.weight_word_bytes
     test.send([table])
     cycles = await test.completions([table])
-    assert cycles <= TABLE_ENTRIES + WEIGHT_READ_LATENCY + largest_skew(c) + _TABLE_OVERHEAD
+    most = table_entries(c) + WEIGHT_READ_LATENCY + largest_skew(c) + _TABLE_OVERHEAD
+    assert cycles <= most
 
 
 @cocotb.test()

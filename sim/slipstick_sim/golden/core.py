@@ -14,7 +14,7 @@ from slipstick_rtl.link.protocol import DeviceStatus, Space
 from .convolve import Scratch
 from .dma import GoldenDma
 from .memories import Memories
-from .post import TABLE_ENTRIES, drain, load_table, map_taps
+from .post import drain, load_table, map_taps, table_entries
 from .repeats import turn, turns
 
 Order = str | int
@@ -112,7 +112,7 @@ class GoldenCore:
         self.activations = np.zeros((batch, configuration.activation_bytes), np.int8)
         depth, pixels = configuration.accumulator_depth, configuration.pixels
         self.accumulators = np.zeros((2, batch, depth, pixels, configuration.columns), np.int32)
-        self._table = np.zeros(TABLE_ENTRIES, np.int32)
+        self._table = np.zeros(table_entries(configuration), np.int32)
         lanes = configuration.lanes if configuration.training else 0
         self._notes = np.zeros((batch, lanes), np.int32)
         self._scratch = Scratch()

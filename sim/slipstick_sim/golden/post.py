@@ -32,10 +32,7 @@ from slipstick_rtl.numbers.rounding import (
 from .arithmetic import arithmetic_of
 from .parameters import Parameters
 
-TABLE_ENTRIES = 512
-"""Two tables of 256: one for even taps, one for odd ones."""
-
-CODES = TABLE_ENTRIES // 2
+_BYTES = 256
 
 _BLOCK = 1 << 15
 """Results worked on at a time: their 64-bit intermediates stay in the second-level cache."""
@@ -44,6 +41,11 @@ _STEP_MODULUS = 1 << POST_FIELDS["destination_row_step"].width
 
 LINEAR_SHIFT = 19
 """A tap that ``shift_taps`` says is shifted left by so much."""
+
+
+def table_entries(configuration: Configuration) -> int:
+    """Entries of both halves of the table: one is for even taps, one for odd ones."""
+    return 2 * configuration.table_codes
 
 
 def drain(
@@ -69,7 +71,7 @@ def drain(
     configuration : Configuration
     notes : array of int32, (batch, L), optional
         With ``training``: of the lanes, changed.
-    table : array of int32, (512,), optional
+    table : array of int32, (table_entries(configuration),), optional
         With ``drain_tables``: as ``load_table`` gives it.
 
     Raises
@@ -98,10 +100,11 @@ def drain(
     if notes is not None:
         _note(notes, values, bias, flags)
     codes = _result_codes(instruction, configuration, table)
+    size = configuration.table_codes
     for block in _blocks(destination.shape):
         result = finish(instruction, values[block], lanes)
         destination[block] = (
-            result if codes is None else codes[result.astype(np.int64) + CODES // 2]
+            result if codes is None else codes[result.astype(np.int64) + size // 2 & size - 1]
         )
 
 
@@ -119,7 +122,7 @@ def map_taps(
     ----------
     instruction : mapping
         Field values as ``isa.unpack`` gives them.
-    table : array of int32, (512,)
+    table : array of int32, (table_entries(configuration),)
         As ``load_table`` gives it; looked at only where the instruction says ``use_table``.
     parameters : tuple of arrays, each of L channels or more
     activations : array of int8, (batch, bytes)
@@ -143,8 +146,11 @@ def map_taps(
     multiplies = configuration.products and instruction["table_words"] & MapFlag.MULTIPLY
     if multiplies:
         _check_product(instruction)
-    # a byte as it is stored, 0..255, is the index
-    halves = np.roll(np.asarray(table, dtype=np.int32).reshape(2, TABLE_ENTRIES // 2), 128, axis=1)
+    # a byte as it is stored, 0..255, is the index; of a code's bits those above the format's say
+    # nothing
+    codes = configuration.table_codes
+    halves = np.asarray(table, dtype=np.int32).reshape(2, codes)
+    halves = np.tile(np.roll(halves, codes // 2, axis=1), _BYTES // codes)
     taps = [
         (
             _window(
@@ -208,12 +214,12 @@ def _multiply(first: np.ndarray, second: np.ndarray, out: np.ndarray) -> None:
 def _result_codes(
     instruction: Mapping[str, int], configuration: Configuration, table: np.ndarray | None
 ) -> np.ndarray | None:
-    """Returns what each result, from -128 on, becomes in a DRAIN; None if it stays as it is."""
+    """Returns what results, from the lowest on, become in a DRAIN; None: they stay as they are."""
     if not (configuration.drain_tables and instruction["use_table"] & 1):
         return None
     if table is None:
         raise ValueError("a DRAIN with use_table must have a table")
-    return (np.asarray(table)[:CODES] & 0xFF).astype(np.uint8).view(np.int8)
+    return (np.asarray(table)[: configuration.table_codes] & 0xFF).astype(np.uint8).view(np.int8)
 
 
 def _flags(instruction: Mapping[str, int], configuration: Configuration) -> TrainingFlag:
@@ -275,7 +281,7 @@ def load_table(
     ----------
     instruction : mapping
     weights : array of int8, (words, W, C)
-    table : array of int32, (512,)
+    table : array of int32, (table_entries(configuration),)
         Written from entry 0 on.
     configuration : Configuration
 
@@ -287,7 +293,7 @@ def load_table(
     first, count = instruction["table_address"], instruction["table_words"]
     _check_within("weight words of TABLE", first, first + count, len(weights))
     entries = count * configuration.weight_word_bytes // 4
-    _check_within("entries of TABLE", 0, entries, TABLE_ENTRIES)
+    _check_within("entries of TABLE", 0, entries, table_entries(configuration))
     source = np.ascontiguousarray(weights[first : first + count])
     table[:entries] = source.reshape(-1).view("<i4")
 

@@ -15,6 +15,7 @@ from slipstick.errors import CapacityError
 from slipstick_rtl.config import Configuration
 from slipstick_rtl.link.protocol import Space
 from slipstick_sim.golden.memories import Memories
+from slipstick_sim.golden.post import load_table, table_entries
 
 PLAIN = Configuration(rows=16, columns=8, lanes=4, weight_rows=4, weight_bytes=1 << 12)
 NINTH = dataclasses.replace(PLAIN, ninth_bits=1)
@@ -38,6 +39,29 @@ def _values(count: int) -> Requantization:
         random.integers(0, 50, count),
         np.zeros(count, np.int64),
     )
+
+
+@pytest.mark.parametrize("halves", [1, 2])
+@pytest.mark.parametrize(
+    ("fields", "codes"),
+    [
+        ({}, 256),
+        ({"number_format": "lns1+3+4"}, 256),
+        ({"number_format": "lns1+2+2"}, 32),
+        ({"number_format": "lns1+2+2", "rows": 32, "columns": 64, "weight_rows": 8}, 64),
+    ],
+)
+def test_a_table_has_an_entry_per_code(fields, codes, halves):
+    configuration = dataclasses.replace(PLAIN, **fields)
+    table = np.arange(256 * halves, dtype=np.int32).reshape(halves, 256)
+    images = Images(configuration)
+    address, words = images.add_table(table.reshape(-1), "layer")
+    found = np.full(table_entries(configuration), -1, np.int32)
+    assert len(found) == 2 * codes
+    instruction = {"table_address": address, "table_words": words}
+    load_table(instruction, _loaded(images, configuration).weights, found, configuration)
+    middle = slice(128 - codes // 2, 128 + codes // 2)
+    np.testing.assert_array_equal(found[: codes * halves], table[:, middle].reshape(-1))
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,31 @@
 from dataclasses import dataclass
 
 import numpy as np
+from slipstick_rtl.config import Configuration
 
 from ...graph import Node
 from .requantization import Requantization, is_identity
 
 CODES = 256
 """Entries of an operand's table."""
+
+
+def stored_table(table: np.ndarray, configuration: Configuration) -> np.ndarray:
+    """Returns the entries of a table that the hardware holds: those of the format's codes.
+
+    Parameters
+    ----------
+    table : array, (256,) or (512,)
+        Per half from code -128 on.
+    configuration : Configuration
+
+    Returns
+    -------
+    array, (table_codes,) or (2 * table_codes,)
+    """
+    kept = configuration.table_codes // 2
+    halves = table.reshape(-1, CODES)[:, CODES // 2 - kept : CODES // 2 + kept]
+    return halves.reshape(-1)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from slipstick_rtl.link.protocol import Space
 from slipstick_rtl.numbers.rounding import encode_shift
 
 from ...program.steps import Image
+from ..ir.operations import stored_table
 from ..ir.requantization import Requantization
 from .constant_pool import Store
 
@@ -70,9 +71,12 @@ class Images:
         return self._parameters.add(np.packbits(bits, bitorder="little").tobytes(), layer)
 
     def add_table(self, table: np.ndarray, layer: str) -> tuple[int, int]:
-        """(address, words) of a table of int32 in weight memory."""
-        data = table.astype("<i4").tobytes()
-        return self._weights.add(data, layer), len(data) // self._configuration.weight_word_bytes
+        """(address, words) of a table in weight memory: int32, 256 entries per half."""
+        word = self._configuration.weight_word_bytes
+        data = stored_table(table, self._configuration).astype("<i4").tobytes()
+        # a word may hold more than one half
+        data = data.ljust(-(-len(data) // word) * word, b"\0")
+        return self._weights.add(data, layer), len(data) // word
 
     def add_parameters(self, values: Requantization, first: int, count: int, layer: str) -> int:
         """The parameter address of ``count`` channels from ``first`` on, at most C."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from slipstick_rtl.config import Configuration
 
 from ...errors import CapacityError
-from ..ir.operations import Convolution, Map, View
+from ..ir.operations import Convolution, Map, View, stored_table
 from ..mapping.depthwise_window import fewest_cycles
 from ..mapping.reduction import is_diagonal
 from .halo import Region
@@ -161,11 +161,11 @@ def demand(operations: Sequence[Convolution | Map], configuration: Configuration
             channels += len(operation.windows)
             instructions += len(operation.windows) + 1
             if operation.table is not None:
-                weights += 4 * operation.table.size
+                weights += 4 * stored_table(operation.table, configuration).size
             continue
         weights += weight_bytes(operation, configuration)
         if operation.function is not None:
-            weights += 4 * operation.function.size
+            weights += 4 * stored_table(operation.function, configuration).size
             instructions += 1
         blocks += _channel_tiles(operation, configuration)
         channels += operation.output.channels

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from slipstick_rtl.config import PARAMETER_QUEUE_RESERVE, Configuration
+from slipstick_rtl.config import PARAMETER_QUEUE_RESERVE, TABLE_ENTRY_BYTES, Configuration
 from slipstick_rtl.isa import MapFlag
 from slipstick_rtl.latencies import (
     BLOCK_COLUMNS,
@@ -18,7 +18,6 @@ from slipstick_rtl.latencies import (
     POST_LATENCY,
     QUEUE_TRIP,
     QUEUED_LATENCY,
-    TABLE_ENTRY_BYTES,
     TABLE_LATENCY,
     TILE_OVERHEAD,
     result_table_latency,

@@ -15,7 +15,7 @@ from slipstick_rtl.numbers.lns.array_arithmetic import GUARD_BITS
 
 from ...golden.arithmetic import operand_range
 from ...golden.parameters import Parameters, encode_block
-from ...golden.post import TABLE_ENTRIES
+from ...golden.post import table_entries
 from .random_numbers import drawing
 
 Fields = dict[str, int]
@@ -61,7 +61,7 @@ def random_post(generator: np.random.Generator, configuration: Configuration) ->
 
 def random_table(generator: np.random.Generator, configuration: Configuration) -> Fields:
     """Field values of a TABLE; the whole of it where the engine only notes where it lies."""
-    words = TABLE_ENTRIES * 4 // configuration.weight_word_bytes
+    words = table_entries(configuration) * 4 // configuration.weight_word_bytes
     whole = not configuration.traits.copies_tables or generator.random() < 0.5
     return dict.fromkeys(POST_FIELDS, 0) | {
         "opcode": int(Opcode.TABLE),
