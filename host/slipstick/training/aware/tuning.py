@@ -87,9 +87,8 @@ class AwareRecipe:
     def refit_steps(self) -> frozenset[int]:
         """Steps before which scales are chosen again; they are chosen before the first anyway."""
         last = self.steps * (1 - self.held)
-        return frozenset(
-            round(last * (place + 1) / self.refits) for place in range(self.refits) if self.refits
-        )
+        steps = {round(last * (place + 1) / self.refits) for place in range(self.refits)}
+        return frozenset(steps - {0})
 
 
 @dataclass(frozen=True)
