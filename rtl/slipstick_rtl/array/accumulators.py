@@ -17,7 +17,7 @@ from ..latencies import (
 from ..numbers.number_format import number_format
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of
-from ..primitives.resting import momentary_memory, where
+from ..primitives.resting import momentary_memory, registered, where
 
 ACCUMULATOR_BITS = 32
 
@@ -255,7 +255,8 @@ class Accumulators(wiring.Component):
                 word = self.read_data.word_select(p * c.columns + j, ACCUMULATOR_BITS)
                 found = column.read_data[p]
                 if late:
-                    found = self._register(m, found, arriving, f"found_{j}_{p}_0")
+                    # in silicon what has been read stays until more comes
+                    found = registered(m, found, arriving, f"found_{j}_{p}")
                 m.d.comb += [
                     column.partial_sums[p].eq(self.partial_sums[p][j]),
                     column.even_sums[p].eq(self.even_sums[p][j]),
@@ -268,13 +269,6 @@ class Accumulators(wiring.Component):
                 ]
             go_on()
         return m
-
-    def _register(self, m: Module, word: Value, arriving: Value | None, name: str) -> Signal:
-        """Holds what even columns have read, a cycle later; in silicon until more comes."""
-        register = Signal(len(word), name=name, reset_less=True)
-        with where(m, arriving):
-            m.d.sync += register.eq(word)
-        return register
 
     def _near(self, m: Module, platform: object, first: int) -> tuple[Value, Value]:
         """The read for even columns from ``first`` on, in registers of their own, and for odd ones.

@@ -124,7 +124,7 @@ class SystolicArray(wiring.Component):
         if c.takes_depthwise:
             self._feed_taps(m, platform, rows, skewed[0])
         count = self._count_words(m)
-        # the way of weights' bytes; in silicon it rests while no tile comes
+        # the way of weights' bytes and enables; in silicon it rests while no tile comes
         bytes_way = Module() if c.silicon else m
         for segment in segments(c, self._format):
             mine = rows[segment.first : segment.end]
@@ -324,9 +324,11 @@ class SystolicArray(wiring.Component):
         for place in range(len(rows[0])):
             ways = {
                 name: copy_of(
-                    m,
+                    bytes_way,
                     platform,
-                    delay(m, way, hop - 1 if place else 0, f"{name}_{place}", reset_less=True),
+                    delay(
+                        bytes_way, way, hop - 1 if place else 0, f"{name}_{place}", reset_less=True
+                    ),
                     f"{name}_{place}_copy",
                 )
                 for name, way in ways.items()

@@ -10,7 +10,7 @@ from amaranth.utils import exact_log2
 from ..config import Configuration
 from ..memory.activation_memory import WINDOW_READ_LATENCY
 from ..primitives.delay import delay
-from ..primitives.resting import where
+from ..primitives.resting import registered, where
 from .lane_table import SWAP_CYCLES, LaneTable
 from .rotator import Rotator
 
@@ -40,7 +40,7 @@ class WindowGather(wiring.Component):
     rows_change : In
         With ``silicon``: ``y`` or the lanes are not those of the cycle before.
     height, width, padding : In
-        Of the input; may change with every vector.
+        Of the input; they change with the lanes.
     bank_rows, bank_bytes : Out, In
         The memory's port.
     o : Out
@@ -102,8 +102,9 @@ class WindowGather(wiring.Component):
         m = Module()
         m.submodules.to_banks = to_banks = self._to_banks
         m.submodules.to_lanes = to_lanes = self._to_lanes
-        height = delay(m, self.height, 1, "height", reset_less=True)
-        width = delay(m, self.width, 1, "width", reset_less=True)
+        renewed = self.rows_change if self._silicon else None
+        height = registered(m, self.height, renewed, "height")
+        width = registered(m, self.width, renewed, "width")
         padding = delay(m, self.padding, self.latency - 1, "padding", reset_less=True)
         amount = Signal(self._bank_bits)
         for r in range(self._rows):
@@ -117,7 +118,7 @@ class WindowGather(wiring.Component):
                 for name in ("rows_inside", "columns_inside", "inside")
             )
             m.d.sync += address.eq(self.base[half] + lane.offset)
-            with where(m, self.rows_change if self._silicon else None):
+            with where(m, renewed):
                 m.d.sync += y.eq(self.y + lane.y)
             m.d.sync += [
                 x.eq(self.x[half] + lane.x),
@@ -219,15 +220,19 @@ class WindowReader(wiring.Component):
         def late(value: Any, name: str) -> Any:
             return delay(m, value, SWAP_CYCLES - 1, name, reset_less=True)
 
-        y, height, width = late(self.y, "y"), late(self.height, "height"), late(self.width, "width")
-        padding = late(self.padding, "padding")
+        # in silicon what is the same for a whole tile is taken with the tile only
+        swap = delay(m, self.table.swap, 1, "swap") if self._silicon else None
+        y = late(self.y, "y")
+        height = registered(m, self.height, swap, "height")
+        width = registered(m, self.width, swap, "width")
+        padding = registered(m, self.padding, swap, "padding")
         windows = range(self._windows)
         bases = [late(self.base[k], f"base_{k}") for k in windows]
         columns = [late(self.x[k], f"x_{k}") for k in windows]
         last = windows[-1]
         rows_change: Value = Const(0, 1)
         if self._silicon:
-            swapped = delay(m, self.table.swap, SWAP_CYCLES, "swapped")
+            swapped = delay(m, swap, SWAP_CYCLES - 1, "swapped")
             rows_change = swapped | delay(m, self.y != y, SWAP_CYCLES - 1, "moved")
         for p, gather in enumerate(self._gathers):
             m.submodules[f"gather_{p}"] = gather

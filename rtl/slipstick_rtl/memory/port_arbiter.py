@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from ..config import Configuration
+from ..primitives.resting import where
 
 
 class PortArbiter(wiring.Component):
@@ -91,12 +92,13 @@ class PortArbiter(wiring.Component):
             link_read.eq(self.link_reads.valid & self.link_reads.ready),
         ]
         results, sent = Signal(8 * c.lanes), Signal(8 * c.lanes)
-        m.d.sync += [
-            self.byte.eq(Mux(self.read.enable, self.read.address, wanted)[:bits]),
-            results.eq(self.write.data),
-            sent.eq(written.data),
-            self.link_reading.eq(link_read),
-        ]
+        m.d.sync += self.byte.eq(Mux(self.read.enable, self.read.address, wanted)[:bits])
+        # in standard cells only what is written
+        with where(m, self.write.enable if c.silicon else None):
+            m.d.sync += results.eq(self.write.data)
+        with where(m, self.link_writes.valid if c.silicon else None):
+            m.d.sync += sent.eq(written.data)
+        m.d.sync += self.link_reading.eq(link_read)
         for k in range(c.slots):
             here = self.busy[k]
             m.d.comb += here.eq(~idle & (slot == k))

@@ -10,7 +10,7 @@ from ..config import Configuration
 from ..latencies import BLOCK_COLUMNS, RESULT_TABLE_LATENCY
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of, copy_of
-from ..primitives.resting import where
+from ..primitives.resting import registered, where
 from .distances import BIAS_DISTANCE
 from .lane import PostLane, control_delays
 from .multiplier import VALUE_BITS
@@ -223,13 +223,10 @@ class PostLanes(wiring.Component):
         fields, begun = self.fields, self.begin
         for quarter in range(_QUARTERS):
             # on from quarter to quarter: there is time
-            given = Value.cast(fields)
-            near: Any = Signal(fields.shape(), name=f"fields_{quarter}_0", reset_less=True)
             if self._configuration.silicon:
                 begun = delay(m, begun, 1, f"fields_begin_{quarter}")
-            with where(m, begun if self._configuration.silicon else None):
-                m.d.sync += Value.cast(near).eq(given)
-            fields = near
+            needed = begun if self._configuration.silicon else None
+            fields = registered(m, fields, needed, f"fields_{quarter}")
             mine = [lane for k, lane in enumerate(lanes) if self._quarter(k) == quarter]
             for name, cycles in delays.items():
                 field = fields[name]
@@ -345,6 +342,14 @@ class PostLanes(wiring.Component):
         pixel = delay(m, self.pixel, 1, "pixel", reset_less=True)
         words = self.accumulators.word_select(pixel, pixel_bits)
         giving = delay(m, self.tap.notes, cycles + 1, "giving", reset_less=True)
+        changes: Value | None = None
+        if c.silicon:
+            # a sum comes, or nothing but bytes does from now on
+            valid = delay(m, self.tap.valid, cycles + 1, "accumulator_valid", reset_less=True)
+            drains = delay(m, drained, 1, "drains", reset_less=True)
+            before = Signal(name="drained_before", init=1)
+            m.d.sync += before.eq(drains)
+            changes = Mux(drains, valid, before)
         for index, lane in enumerate(lanes):
             chosen = Signal(VALUE_BITS, name=f"chosen_{index}", reset_less=True)
             choice = copies_of(m, self._platform, self.slice, f"slice_{index}")
@@ -353,10 +358,11 @@ class PostLanes(wiring.Component):
             if c.training:
                 drains &= self._passes(m, index)
                 mine = Mux(giving, lane.notes, mine)
-            with m.If(drains):
-                m.d.sync += chosen.eq(mine)
-            with m.Else():
-                m.d.sync += chosen.eq(0)
+            with where(m, changes):
+                with m.If(drains):
+                    m.d.sync += chosen.eq(mine)
+                with m.Else():
+                    m.d.sync += chosen.eq(0)
             late = delay(m, chosen, self._is_late(index), f"late_{index}", reset_less=True)
             m.d.comb += lane.accumulator.eq(late)
 

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from ..config import Configuration
 from ..latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..primitives.delay import delay
-from ..primitives.resting import where
+from ..primitives.resting import registered
 from .fields import ParameterField
 from .requantization import parameter_fields, strobes
 
@@ -164,10 +164,8 @@ class ColumnChooser(wiring.Component):
             for chain in range(c.weight_rows):
                 columns = [self.elements[chain][k * c.lanes + first] for k in slices]
                 chosen = Array([Value.cast(element) for element in columns])[self.slice]
-                here = Signal(len(chosen), name=f"element_{lane}_{chain}_0", reset_less=True)
                 # in standard cells only what somebody takes
                 mine = arriving.word_select(chain, strobes(c).size).any() if c.silicon else None
-                with where(m, mine):
-                    m.d.sync += here.eq(chosen)
+                here = registered(m, chosen, mine, f"element_{lane}_{chain}")
                 m.d.comb += self.lane_elements[lane][chain].eq(here)
         return m

@@ -69,6 +69,25 @@ def read_register(m: Module, value: Value, asked: Value | None, name: str) -> Si
     return register
 
 
+def registered(m: Module, value: Any, needed: Value | None, name: str) -> Any:
+    """``value`` a cycle later, of the same shape, without reset; as it was while ``needed`` is 0.
+
+    Parameters
+    ----------
+    m : Module
+        Gets the register, in its ``sync`` domain.
+    value : Value or View
+    needed : Value or None
+        None: always.
+    name : str
+        Prefix of the register's.
+    """
+    register = Signal(value.shape(), name=f"{name}_0", reset_less=True)
+    with where(m, needed):
+        m.d.sync += Value.cast(register).eq(Value.cast(value))
+    return register
+
+
 def where(m: Module, needed: Value | None) -> AbstractContextManager[None]:
     """``m.If(needed)``, or no condition at all for None."""
     return nullcontext() if needed is None else m.If(needed)
