@@ -52,7 +52,6 @@ BENCH = Bench(
     test_module=__name__,
     parameters=(
         {"pixels": 2, "rows": 4, "columns": 4, "lanes": 4},
-        {"rows": 8, "columns": 4, "lanes": 4, "weight_rows": 2, "number_format": "lns1+3+2"},
         {"rows": 12, "columns": 4, "lanes": 4, "weight_rows": 2, "number_format": "lns1+2+2"},
         {"rows": 8, "columns": 8, "lanes": 4, "ninth_bits": 1, "training": 1}
         | {"drain_tables": 1, "products": 1},
@@ -61,6 +60,7 @@ BENCH = Bench(
         {"rows": 12, "columns": 8, "lanes": 4, "weight_rows": 2, "halved_tables": 1, "silicon": 1},
     ),
     thorough=(
+        {"rows": 8, "columns": 4, "lanes": 4, "weight_rows": 2, "number_format": "lns1+3+2"},
         {"pixels": 1, "rows": 8, "columns": 8, "lanes": 4},
         {"rows": 24, "columns": 8, "lanes": 8, "weight_rows": 2, "multiplier": "lut"},
         {"rows": 8, "columns": 4, "lanes": 4, "weight_rows": 2, "products": 1, "silicon": 1},
