@@ -24,7 +24,7 @@ NARROW = Configuration(rows=8, columns=8, lanes=4, activation_bytes=1 << 14, wei
 """Weights of one layer or two, and room for many small activations."""
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.integers(0, 1 << 30), TINY, st.booleans())
 def test_random_copies_in_tiny_memories(seed: int, configuration, inspect: bool) -> None:
     builder = random_copies(seed)
