@@ -204,10 +204,9 @@ class Opcode(IntEnum):
 
     TABLE = 4
     """Post stream: copies ``table_words`` words of weight memory into the table, from entry 0 on:
-    signed 32-bit entries, little endian, W x C / 4 of them a word. There are 512, 256 for even
-    taps and as many for odd ones; or with a logarithmic format twice as many as it has codes, if
-    that is at least a word. The compact engine only notes where they lie: the words must stay until
-    the last MAP that looks them up."""
+    signed 32-bit entries, little endian, W x C / 4 per word. There are 512: 256 for even taps, and
+    as many for odd ones. A logarithmic format has two per code, and at least a word. The compact
+    engine only notes where they lie: the words must stay until the last MAP that looks them up."""
 
 
 class Rounding(IntEnum):

@@ -230,12 +230,11 @@ class Accumulators(wiring.Component):
             """Passes it on from a column to its neighbour."""
             controls.append(delay(m, controls[-1], 1, f"control_{len(controls) - 1}"))
 
+        arriving = None
         if c.silicon:
             # a column takes those of cycles ago from behind its neighbours' registers
             for _ in range(ACCUMULATOR_UPDATE_LATENCY + 1):
                 go_on()
-        arriving = None
-        if c.silicon:
             cycles = ACCUMULATOR_WAY + ACCUMULATOR_UPDATE_LATENCY
             arriving = delay(m, self.read.enable, cycles, "arriving", reset_less=True)
         reads = [self._near(m, platform, first) for first in range(0, c.columns, BLOCK_COLUMNS)]
@@ -256,7 +255,7 @@ class Accumulators(wiring.Component):
                 found = column.read_data[p]
                 if late:
                     # in silicon what has been read stays until more comes
-                    found = registered(m, found, arriving, f"found_{j}_{p}")
+                    found = registered(m, found, arriving, f"found_{j}_{p}_0")
                 m.d.comb += [
                     column.partial_sums[p].eq(self.partial_sums[p][j]),
                     column.even_sums[p].eq(self.even_sums[p][j]),

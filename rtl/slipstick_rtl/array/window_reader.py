@@ -103,8 +103,8 @@ class WindowGather(wiring.Component):
         m.submodules.to_banks = to_banks = self._to_banks
         m.submodules.to_lanes = to_lanes = self._to_lanes
         renewed = self.rows_change if self._silicon else None
-        height = registered(m, self.height, renewed, "height")
-        width = registered(m, self.width, renewed, "width")
+        height = registered(m, self.height, renewed, "height_0")
+        width = registered(m, self.width, renewed, "width_0")
         padding = delay(m, self.padding, self.latency - 1, "padding", reset_less=True)
         amount = Signal(self._bank_bits)
         for r in range(self._rows):
@@ -223,9 +223,9 @@ class WindowReader(wiring.Component):
         # in silicon what is the same for a whole tile is taken with the tile only
         swap = delay(m, self.table.swap, 1, "swap") if self._silicon else None
         y = late(self.y, "y")
-        height = registered(m, self.height, swap, "height")
-        width = registered(m, self.width, swap, "width")
-        padding = registered(m, self.padding, swap, "padding")
+        height = registered(m, self.height, swap, "height_0")
+        width = registered(m, self.width, swap, "width_0")
+        padding = registered(m, self.padding, swap, "padding_0")
         windows = range(self._windows)
         bases = [late(self.base[k], f"base_{k}") for k in windows]
         columns = [late(self.x[k], f"x_{k}") for k in windows]

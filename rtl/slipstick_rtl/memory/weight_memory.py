@@ -13,7 +13,7 @@ from ..latencies import BLOCK_COLUMNS, WEIGHT_READ_LATENCY, weight_skew
 from ..link.layouts import ByteWrite
 from ..primitives.delay import delay
 from ..primitives.fanout import copies_of
-from ..primitives.resting import momentary_memory, read_register, where
+from ..primitives.resting import momentary_memory, read_register, registered
 
 _MEMORY_CYCLES = 3
 """Block RAM, its output register, and one on the way; before them addresses are on theirs."""
@@ -216,10 +216,7 @@ class WeightMemory(wiring.Component):
             names += [f"{name}_late_{k}_0" for k in range(latest)]
             ways = [value]
             for k, each in enumerate(names):
-                register = Signal(len(value), name=each, reset_less=True)
-                with where(m, of[k] if of else None):
-                    m.d.sync += register.eq(ways[-1])
-                ways.append(register)
+                ways.append(registered(m, ways[-1], of[k] if of else None, each))
             return ways
 
         reading = late(read, "read", []) if c.silicon else []

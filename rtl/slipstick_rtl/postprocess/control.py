@@ -13,7 +13,7 @@ from ..isa import MapFlag, TrainingFlag
 from ..latencies import ACCUMULATOR_READ_LATENCY, ACCUMULATOR_WAY
 from ..layouts import post_instruction
 from ..primitives.delay import delay
-from ..primitives.resting import where
+from ..primitives.resting import registered
 from .addresses import AccumulatorCursor, AddressGenerator
 from .distances import BYTE_DISTANCE, READ_DISTANCE, write_distance
 from .lane import PostLane
@@ -353,11 +353,9 @@ class PostControl(wiring.Component):
         written = results[-1]
         address: Value = destination.address
         for distance in range(later):
-            register = Signal(len(address), name=f"destination_{distance}", reset_less=True)
             # in standard cells only where there is a result
-            with where(m, results[distance].valid if self._configuration.silicon else None):
-                m.d.sync += register.eq(address)
-            address = register
+            valid = results[distance].valid if self._configuration.silicon else None
+            address = registered(m, address, valid, f"destination_{distance}")
         m.d.comb += [
             self.write.enable.eq(written.valid),
             self.write.address[self._unit_bits :].eq(address),

@@ -226,7 +226,7 @@ class PostLanes(wiring.Component):
             if self._configuration.silicon:
                 begun = delay(m, begun, 1, f"fields_begin_{quarter}")
             needed = begun if self._configuration.silicon else None
-            fields = registered(m, fields, needed, f"fields_{quarter}")
+            fields = registered(m, fields, needed, f"fields_{quarter}_0")
             mine = [lane for k, lane in enumerate(lanes) if self._quarter(k) == quarter]
             for name, cycles in delays.items():
                 field = fields[name]

@@ -166,6 +166,6 @@ class ColumnChooser(wiring.Component):
                 chosen = Array([Value.cast(element) for element in columns])[self.slice]
                 # in standard cells only what somebody takes
                 mine = arriving.word_select(chain, strobes(c).size).any() if c.silicon else None
-                here = registered(m, chosen, mine, f"element_{lane}_{chain}")
+                here = registered(m, chosen, mine, f"element_{lane}_{chain}_0")
                 m.d.comb += self.lane_elements[lane][chain].eq(here)
         return m

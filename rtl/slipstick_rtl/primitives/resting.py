@@ -80,9 +80,9 @@ def registered(m: Module, value: Any, needed: Value | None, name: str) -> Any:
     needed : Value or None
         None: always.
     name : str
-        Prefix of the register's.
+        Of the register.
     """
-    register = Signal(value.shape(), name=f"{name}_0", reset_less=True)
+    register = Signal(value.shape(), name=name, reset_less=True)
     with where(m, needed):
         m.d.sync += Value.cast(register).eq(Value.cast(value))
     return register
