@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..fpga.ecp5.cores import LARGE
+from ..fpga.ecp5.cores import LARGE_WITH_ROOM
 from ..fpga.parts import ECP5_85F, Part
 from ..toplevel.board import Board, WirePins, clocked
 from ..toplevel.supplies import AdjustableSupplies
@@ -35,7 +35,8 @@ BUTTERSTICK = Board(
     part=Part("LFE5UM5G-85F", "CABGA381", 8, *ECP5_85F),
     platform=_platform,
     oscillator_hz=30_000_000,
-    configuration=clocked(LARGE, 100_000_000),
+    # LARGE and USB's queues need 209 of 208 block RAMs
+    configuration=clocked(LARGE_WITH_ROOM, 100_000_000),
     wires=(
         # the chip takes its clock from the FPGA, and its supply is one that the FPGA sets
         WirePins(

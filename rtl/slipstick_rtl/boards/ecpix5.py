@@ -84,7 +84,7 @@ def _board(
 
 _WITH_ROOM = Variant(
     suffix="ethernet",
-    description="ECPIX-5 with the 85F: block RAMs left for Ethernet",
+    description="ECPIX-5 with the 85F: block RAMs left for Ethernet or USB",
     configuration=clocked(LARGE_WITH_ROOM, 130_000_000),
 )
 

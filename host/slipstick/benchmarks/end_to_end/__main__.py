@@ -47,9 +47,9 @@ CASES = (
     Case("ResNet-8", "ecpix5-85f-ethernet", "rgmii"),
     Case("DS-CNN", "ecpix5-85f-ethernet", "rgmii"),
     Case("VWW", "ecpix5-85f-ethernet", "rgmii"),
-    Case("ResNet-8", "ecpix5-85f", "usb-hs"),
-    Case("DS-CNN", "ecpix5-85f", "usb-hs"),
-    Case("VWW", "ecpix5-85f", "usb-hs"),
+    Case("ResNet-8", "ecpix5-85f-ethernet", "usb-hs"),
+    Case("DS-CNN", "ecpix5-85f-ethernet", "usb-hs"),
+    Case("VWW", "ecpix5-85f-ethernet", "usb-hs"),
     Case("ResNet-8", "ulx3s-85f-ethernet", "rmii"),
     # a batch whose last answer is late costs more of a short one; each image is a million cycles
     Case("ResNet-8", "ulx3s-85f", "uart@3000000", 0.016),
