@@ -79,6 +79,7 @@ def _board(
         button="rst",
         dram=_CHIP,
         programmer=Programmer(board="ecpix5"),
+        notes=f"USB and Ethernet need block RAMs: ecpix5-{size}f-ethernet leaves them free.",
     )
 
 
