@@ -47,6 +47,7 @@ NAMES = {
     "ECPIX-5 85F, DDR3": "ecpix5-85f-ddr3",
     "ECPIX-5 85F, DDR3, training": "ecpix5-85f-training-ddr3",
     "ECPIX-5 85F, Ethernet": "ecpix5-85f-ethernet",
+    "ECPIX-5 85F, USB high speed": "ecpix5-85f-ethernet",
     "ECPIX-5 45F, Ethernet": "ecpix5-45f-ethernet",
     "ULX3S 85F, Ethernet": "ulx3s-85f-ethernet",
     "Colorlight 5A-75B (25F), Ethernet": "colorlight-5a75b",
@@ -54,6 +55,7 @@ NAMES = {
 """Targets by what README and figures call them."""
 LINKS = {
     "ECPIX-5 85F, Ethernet": "rgmii",
+    "ECPIX-5 85F, USB high speed": "usb-hs",
     "ECPIX-5 45F, Ethernet": "rgmii",
     "ULX3S 85F, Ethernet": "rmii",
     "Colorlight 5A-75B (25F), Ethernet": "rgmii",
