@@ -105,7 +105,7 @@ def test_the_report_grows_case_by_case(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     measured = EndToEnd(
-        program=compile_file(MODEL, find_target("ecpix5-85f").configuration),
+        program=compile_file(MODEL, find_target("ecpix5-85f-ethernet").configuration),
         wire=find_wire_model("rgmii"),
         images=4,
         equal_images=4,
@@ -126,9 +126,9 @@ def test_the_report_grows_case_by_case(
     def cases() -> dict[str, dict[str, Any]]:
         return json.loads(path.read_text())["cases"]
 
-    assert suite.end_to_end_benchmark(only="VWW ecpix5-85f usb-hs") == 0
+    assert suite.end_to_end_benchmark(only="VWW ecpix5-85f-ethernet usb-hs") == 0
     assert suite.end_to_end_benchmark(only="ResNet-8 ecpix5-85f-ethernet rgmii") == 0
-    assert list(cases()) == ["ResNet-8 ecpix5-85f-ethernet rgmii", "VWW ecpix5-85f usb-hs"]
+    assert list(cases()) == ["ResNet-8 ecpix5-85f-ethernet rgmii", "VWW ecpix5-85f-ethernet usb-hs"]
     assert "20,000.0 images per second, 80.0% of the core's 25,000.0" in capsys.readouterr().out
     # what was measured on other hardware does not stay
     path.write_text(path.read_text().replace(measured.program.fingerprint, "0" * 16))

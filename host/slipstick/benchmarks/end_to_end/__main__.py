@@ -27,7 +27,6 @@ NETWORKS = {
     "ResNet-8": "ic01_resnet8_int8.tflite",
     "DS-CNN": "kws01_dscnn_int8.tflite",
     "VWW": "vww01_mobilenetv1_025_int8.tflite",
-    "AD": "ad01_int8.tflite",
 }
 HOST = "host"
 
@@ -54,7 +53,6 @@ CASES = (
     # a batch whose last answer is late costs more of a short one; each image is a million cycles
     Case("ResNet-8", "ulx3s-85f", "uart@3000000", 0.016),
     Case("DS-CNN", "ulx3s-85f", "uart@3000000", 0.016),
-    Case("AD", "ulx3s-85f", "uart@3000000", 0.016),
     Case("VWW", "ulx3s-85f", "uart@3000000", 0.016, images=2),
     Case("ResNet-8", "icebreaker", "uart@3000000", 0.016, images=16),
 )
